@@ -2,7 +2,7 @@
 //! fills it in.
 
 use crate::error::PersistError;
-use crate::segment::DATA_START;
+use crate::format::segment::DATA_START;
 use crate::storage::BLOCK_LEN;
 use ringside_core::gate::GateMode;
 use ringside_core::ids::Sequence;

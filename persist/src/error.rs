@@ -3,7 +3,7 @@
 //! None of these is an answer to a client; the gateway ends the process on them or refuses to start.
 
 use crate::archive::ArchiveError;
-use crate::record::Flaw;
+use crate::format::record::Flaw;
 use ringside_core::ids::Sequence;
 use std::io;
 

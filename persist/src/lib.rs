@@ -13,44 +13,22 @@
 //! | the only disk is lost, or lies about its cache | lost | lost |
 //!
 //! Rot inside the very last batch before a power failure, or the last two where full batches follow each other, looks like a
-//! torn write; 5 ms after the last command a seal vouches for it. What of it can be told is announced ([`tail::Cut`]).
+//! torn write; 5 ms after the last command a seal vouches for it. What of it can be told is announced ([`read::tail::Cut`]).
 //!
-//! - [`checksum`], [`record`], [`segment`]: the bytes of a frame and of a file.
-//! - [`storage`]: file operations, real ones and a double that breaks.
-//! - [`encoder`], [`journal`]: commands into batches; the agent that writes them. [`status`]: how it fares. [`turns`]: what its
-//!   threads ask of the scheduler.
-//! - [`survey`], [`replay`], [`tail`]: what lies in a directory; one segment read; where the journal ends, and why.
-//! - [`recovery`]: from a directory to a running engine. [`skip`]: passing over a command that stops it.
-//! - [`snapshot_store`], [`follower`], [`retention`]: snapshots, who writes them, what they make superfluous.
+//! - [`mod@format`]: the bytes of a record and of a segment. [`storage`]: file operations, real ones and a double that breaks.
+//! - [`write`]: commands onto the disk. [`read`]: journals read back, looked through and judged.
+//! - [`recover`]: from a directory to a running engine; snapshots, the second engine that writes them, copies.
 //! - [`archive`]: history that has left memory, behind one trait; the embedded store.
-//! - [`verify`], [`look`]: look, write nothing. [`backup`]: copies, and a journal made of them again. [`machine`]: what all this needs of engine and views.
+//! - [`config`], [`error`]: settings, and why it stopped. [`turns`]: what its threads ask of the scheduler.
 //!
 //! Not here: matching, the order of commands, replies, clocks (times come with the commands).
 
-mod append;
 pub mod archive;
-pub mod backup;
-pub mod checksum;
 pub mod config;
-pub mod encoder;
 pub mod error;
-mod flusher;
-pub mod follower;
-pub mod journal;
-pub mod look;
-pub mod machine;
-pub mod record;
-pub mod recovery;
-pub mod replay;
-pub mod retention;
-pub mod segment;
-pub mod skip;
-pub mod snapshot_store;
-pub mod status;
+pub mod format;
+pub mod read;
+pub mod recover;
 pub mod storage;
-mod sums;
-mod supply;
-pub mod survey;
-pub mod tail;
 pub mod turns;
-pub mod verify;
+pub mod write;

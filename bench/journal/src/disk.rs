@@ -3,7 +3,7 @@
 use super::stages::OwnClock;
 use anyhow::{Context, Result, anyhow};
 use ringside_persist::config::Method;
-use ringside_persist::segment::{self, DATA_START};
+use ringside_persist::format::segment::{self, DATA_START};
 use ringside_persist::storage::ahead::{self, Pool};
 use ringside_persist::storage::disk::Disk;
 use ringside_persist::storage::{Access, Buffer, File, Storage};

@@ -17,7 +17,7 @@ use ringside_core::event::{Balances, Credited, Event, Kind};
 use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence};
 use ringside_persist::archive::{Archive, ArchiveError, ArchiveWriter, Batch, Mark};
 use ringside_persist::error::FoldError;
-use ringside_persist::machine::Fold;
+use ringside_persist::recover::machine::Fold;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -2,8 +2,8 @@
 
 use super::stages::{Gauges, Stages};
 use crate::metrics::{Kind, Page, Seconds, Source};
-use ringside_persist::recovery::Report;
-use ringside_persist::status::Pressure;
+use ringside_persist::recover::recovery::Report;
+use ringside_persist::write::status::Pressure;
 use std::time::Duration;
 
 /// The page's source for these stages, recovered as `report` says. `snapshot_interval` is what the follower is to keep.

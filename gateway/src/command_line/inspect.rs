@@ -16,7 +16,7 @@ use ringside_core::command::{self, Command};
 use ringside_core::event::{self, Event};
 use ringside_core::ids::{AccountId, Sequence};
 use ringside_core::reject::Reject;
-use ringside_persist::look::{Seen, look};
+use ringside_persist::read::look::{Seen, look};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -44,7 +44,7 @@ pub(super) fn inspect(config: &Config, data: &Path, wanted: &Wanted) -> Result<S
     let (from, through) = match wanted.sequence {
         Some(sequence) => (sequence.max(1), sequence.max(1).saturating_add(wanted.count - 1)),
         None => {
-            let verdict = ringside_persist::verify::verify(&journal)?;
+            let verdict = ringside_persist::read::verify::verify(&journal)?;
             (verdict.last.saturating_sub(wanted.count - 1).max(1), verdict.last)
         }
     };

@@ -19,8 +19,8 @@ use ringside_core::command::{
 };
 use ringside_core::event::{self, Event};
 use ringside_core::ids::{OrderId, Sequence};
-use ringside_persist::look::{look, state_before};
-use ringside_persist::machine::Fold;
+use ringside_persist::read::look::{look, state_before};
+use ringside_persist::recover::machine::Fold;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -95,7 +95,7 @@ pub(super) fn replay(config: &Config, data: &Path, wanted: &Wanted) -> Result<St
 
 /// The first command that can be replayed from a state.
 fn first_after(journal: &Path) -> Result<Sequence> {
-    let verdict = ringside_persist::verify::verify(journal)?;
+    let verdict = ringside_persist::read::verify::verify(journal)?;
     let reaches_back = verdict.segments.first().is_some_and(|first| first.first_seq == 1);
     let oldest = verdict.snapshots.iter().find_map(|(_, moment)| moment.as_ref().ok());
     Ok(match oldest {

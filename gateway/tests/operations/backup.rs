@@ -2,7 +2,7 @@
 
 use crate::process::{ADMIN_KEY, Folder, log_in, post, request, ringside, said, started, stop, trade};
 use ringside_core::engine::ENGINE_VERSION;
-use ringside_persist::segment::{DATA_START, SegmentHeader};
+use ringside_persist::format::segment::{DATA_START, SegmentHeader};
 use ringside_persist::storage::BLOCK_LEN;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -8,7 +8,7 @@ use ringside_core::Engine;
 use ringside_gateway::boot::{engine_config, persist_config};
 use ringside_gateway::clock::Clock;
 use ringside_gateway::config::Config;
-use ringside_persist::recovery::{Recovered, recover};
+use ringside_persist::recover::recovery::{Recovered, recover};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::process::Command;

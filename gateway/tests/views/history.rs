@@ -25,7 +25,7 @@ use ringside_gateway::view::{OrderSearch, RecentHistory, SharedViews, Views};
 use ringside_persist::archive::row::{BalanceChange, CreditRow};
 use ringside_persist::archive::sqlite::Sqlite;
 use ringside_persist::archive::{Archive, ArchiveError, OrdersAsked, Seconds};
-use ringside_persist::machine::Fold;
+use ringside_persist::recover::machine::Fold;
 use std::path::PathBuf;
 use std::sync::Arc;
 

@@ -23,7 +23,7 @@ use ringside_gateway::view::perpetual::rows::{
 use ringside_gateway::view::perpetual::series::{CandleQuery, INTERVALS, Source};
 use ringside_gateway::view::{RecentHistory, SharedViews, Views};
 use ringside_persist::archive::sqlite::Sqlite;
-use ringside_persist::machine::Fold;
+use ringside_persist::recover::machine::Fold;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::PathBuf;

@@ -38,7 +38,7 @@ use ringside_gateway::view::{RecentHistory, SharedViews, Upgraded, Views};
 use ringside_persist::archive::row::Entry;
 use ringside_persist::archive::sqlite::Sqlite;
 use ringside_persist::archive::{Archive, ArchiveError, Batch, Mark};
-use ringside_persist::machine::Fold;
+use ringside_persist::recover::machine::Fold;
 use std::cell::Cell;
 use std::io::{Read, Write};
 use std::path::PathBuf;

@@ -4,18 +4,18 @@
 use crate::common::{Count, Ledger, Session, random_command, recover_ledger};
 use ringside_core::agent::Agent;
 use ringside_core::gate::GateMode;
-use ringside_persist::backup::{Backup, Until, restore};
 use ringside_persist::config::{Method, PersistConfig};
 use ringside_persist::error::PersistError;
-use ringside_persist::follower::Follower;
-use ringside_persist::look::look;
-use ringside_persist::recovery::recover_machine;
-use ringside_persist::segment::DATA_START;
+use ringside_persist::format::segment::DATA_START;
+use ringside_persist::read::look::look;
+use ringside_persist::read::survey::survey;
+use ringside_persist::read::verify::{verify, verify_in};
+use ringside_persist::recover::backup::{Backup, Until, restore};
+use ringside_persist::recover::follower::Follower;
+use ringside_persist::recover::recovery::recover_machine;
 use ringside_persist::storage::disk::Disk;
 use ringside_persist::storage::faulty::{Faulty, Random};
 use ringside_persist::storage::{Access, File, Storage};
-use ringside_persist::survey::survey;
-use ringside_persist::verify::{verify, verify_in};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -191,11 +191,11 @@ fn a_running_journal_is_verified_copied_and_looked_at() {
                 assert!(verdict.last >= durable, "{} was durable: {verdict}", durable);
                 check_copy(&folder, &config, round, &gate);
                 let (last, mut seen) = (gate.durable(), 0);
-                let visit = |_: ringside_persist::look::Seen<'_, Ledger>| seen += 1;
+                let visit = |_: ringside_persist::read::look::Seen<'_, Ledger>| seen += 1;
                 let engine: Ledger =
                     look(&config.directory, &(), last - 1, last, &mut Count::default(), visit)
                         .unwrap_or_else(|error| panic!("{mode:?}, {method:?}: {error}"));
-                assert_eq!((ringside_persist::machine::Machine::sequence(&engine), seen), (last, 2));
+                assert_eq!((ringside_persist::recover::machine::Machine::sequence(&engine), seen), (last, 2));
             }
             is_over.store(true, Ordering::Relaxed);
             writing.join().unwrap()

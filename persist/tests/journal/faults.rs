@@ -8,9 +8,9 @@ use ringside_core::agent::Agent;
 use ringside_core::ids::Sequence;
 use ringside_persist::config::PersistConfig;
 use ringside_persist::error::PersistError;
-use ringside_persist::follower::Follower;
-use ringside_persist::status::Pressure;
+use ringside_persist::recover::follower::Follower;
 use ringside_persist::storage::faulty::{Faulty, Plan, Random};
+use ringside_persist::write::status::Pressure;
 use std::sync::Arc;
 use std::time::Duration;
 

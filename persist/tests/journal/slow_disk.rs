@@ -3,8 +3,8 @@
 
 use crate::common::{Session, for_each_seed, random_command, recover_ledger, small_config};
 use ringside_persist::config::PersistConfig;
-use ringside_persist::status::Pressure;
 use ringside_persist::storage::faulty::{Faulty, Plan, Random};
+use ringside_persist::write::status::Pressure;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

@@ -29,7 +29,7 @@ use ringside_persist::archive::sqlite::Sqlite;
 use ringside_persist::archive::{
     ALL_FACETS, Archive, ArchiveReader, Batch, EntriesAsked, FacetOf, FillsAsked, Mark, OrdersAsked, Seconds,
 };
-use ringside_persist::machine::Fold;
+use ringside_persist::recover::machine::Fold;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

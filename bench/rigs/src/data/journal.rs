@@ -26,10 +26,10 @@ use ringside_core::ids::{AccountId, Address, AssetName, MarketId, OrderId, Seque
 use ringside_core::money::RawAmount;
 use ringside_core::{Engine, EngineConfig};
 use ringside_persist::error::PersistError;
-use ringside_persist::look::{Seen, look, state_before};
-use ringside_persist::snapshot_store;
+use ringside_persist::read::look::{Seen, look, state_before};
+use ringside_persist::read::survey::survey;
+use ringside_persist::recover::snapshot_store;
 use ringside_persist::storage::disk::Disk;
-use ringside_persist::survey::survey;
 use std::collections::HashMap;
 use std::path::Path;
 

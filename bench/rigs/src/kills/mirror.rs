@@ -4,10 +4,10 @@ use anyhow::{Context, Result, ensure};
 use ringside_core::{Engine, EngineConfig};
 use ringside_persist::config::Method;
 use ringside_persist::error::PersistError;
-use ringside_persist::segment::SegmentHeader;
+use ringside_persist::format::segment::SegmentHeader;
+use ringside_persist::read::survey::survey;
+use ringside_persist::read::tail::walk;
 use ringside_persist::storage::disk::Disk;
-use ringside_persist::survey::survey;
-use ringside_persist::tail::walk;
 use std::path::{Path, PathBuf};
 
 /// See the module.

@@ -11,7 +11,7 @@ use ringside_core::command::{
 };
 use ringside_core::event::Event;
 use ringside_core::money::FeeRate;
-use ringside_persist::machine::Fold;
+use ringside_persist::recover::machine::Fold;
 use std::str::FromStr;
 
 /// Parameters of a perpetual market that are rates, by the name that is used here. All in 10^-8.

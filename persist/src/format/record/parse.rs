@@ -1,0 +1,262 @@
+//! Bytes back into records and commands: whether a record's own bytes agree with each other, and what it says.
+
+use super::{
+    CHAIN, DISTANCE_MASK, HEADER_LEN, Header, PAD, RAW, RECORD_LEN_MAX, SCHEMA, SEAL, Seal, behind,
+    body_len_of, chained, padded,
+};
+use crate::format::checksum::{self, Block, Salt, Words};
+use ringside_core::command::{Command, Kind};
+use ringside_core::ids::Sequence;
+use zerocopy::{FromBytes, FromZeros, IntoBytes};
+
+/// Whether all bytes are zero. Looks at all of them, so that it can take many at a time.
+#[inline]
+pub(crate) fn is_zero(bytes: &[u8]) -> bool {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let words = words.iter().fold(0, |any, word| any | u64::from_le_bytes(*word));
+    rest.iter().fold(words, |any, byte| any | u64::from(*byte)) == 0
+}
+
+/// A record whose own bytes agree with each other; whether it belongs where it was found is for the reader to say.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    /// Its first 64 bytes.
+    pub header: &'a Header,
+    /// Header, body, padding.
+    pub bytes: &'a [u8],
+}
+
+/// Why bytes are no record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    /// The length runs past the segment or the longest record.
+    Length,
+    /// The CRC does not match.
+    Crc,
+    /// The CRC matches, but the padding or a reserved flag is not zero.
+    Padding,
+    /// A valid record, not the successor of the one before: the chain does not match.
+    Chain,
+    /// The chain matches, the sequence is not the next.
+    Sequence,
+    /// The epoch is lower than that of the record before.
+    Epoch,
+    /// A seal whose digest or counts do not fit its batch.
+    Seal,
+    /// The segment ends inside a record.
+    End,
+}
+
+impl std::fmt::Display for Flaw {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Flaw::Length => "its length field is out of range",
+            Flaw::Crc => "its checksum does not match",
+            Flaw::Padding => "its padding is not zero",
+            Flaw::Chain => "it does not follow the record before it",
+            Flaw::Sequence => "its sequence is not the next",
+            Flaw::Epoch => "its epoch is lower than that of the record before it",
+            Flaw::Seal => "the seal does not fit its batch",
+            Flaw::End => "the segment ends inside it",
+        })
+    }
+}
+
+/// Bytes of the record at the start of `bytes`, as its header says; `None` where that is none that a record can have, or the
+/// header is not there whole.
+#[inline]
+pub fn len_at(bytes: &[u8]) -> Option<usize> {
+    let (header, _) = bytes.split_first_chunk::<HEADER_LEN>()?;
+    let (words, _) = header.as_chunks::<4>();
+    let len = u32::from_le_bytes(words[0]) as usize;
+    (len <= RECORD_LEN_MAX - HEADER_LEN).then(|| HEADER_LEN + padded(len))
+}
+
+/// The chain that the record at the start of `bytes` carries. Its header is there whole.
+#[inline]
+pub(crate) fn chain_at(bytes: &[u8]) -> u64 {
+    let (words, _) = bytes.as_chunks::<8>();
+    u64::from_le_bytes(words[CHAIN])
+}
+
+/// The type of a record by the words of its header.
+#[inline(always)]
+pub(crate) fn kind_of(header: &Words) -> u16 {
+    (header[5] >> 48) as u16
+}
+
+/// The record at the start of `bytes`, which reach to the end of the segment, or hold what [`len_at`] says, or [`RECORD_LEN_MAX`].
+/// `bytes` are aligned to 8.
+#[inline]
+pub fn parse(bytes: &[u8], salt: Salt) -> Result<Record<'_>, Flaw> {
+    parse_unless(bytes, salt, |_| false)
+}
+
+/// As [`parse`], for bytes that were looked at before: where `is_summed` says of a record of so many bytes that its CRC was
+/// found right, it is not worked out again.
+#[inline]
+pub(crate) fn parse_unless(
+    bytes: &[u8],
+    salt: Salt,
+    is_summed: impl FnOnce(usize) -> bool,
+) -> Result<Record<'_>, Flaw> {
+    let (header, _) = Header::ref_from_prefix(bytes).map_err(|_| Flaw::End)?;
+    let len = header.len as usize;
+    if len > RECORD_LEN_MAX - HEADER_LEN || HEADER_LEN + padded(len) > bytes.len() {
+        return Err(Flaw::Length);
+    }
+    let record = &bytes[..HEADER_LEN + padded(len)];
+    if !is_summed(record.len()) && salt.crc(record) != header.crc32c {
+        return Err(Flaw::Crc);
+    }
+    if header.flags & !DISTANCE_MASK != 0 || !is_zero(&record[HEADER_LEN + len..]) {
+        return Err(Flaw::Padding);
+    }
+    Ok(Record { header, bytes: record })
+}
+
+/// What a record that needs no closer look says of its place in the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Plain {
+    /// See [`Header::seq`].
+    pub(crate) sequence: Sequence,
+    /// See [`Header::ts_ns`].
+    pub(crate) time_ns: i64,
+    /// See [`Header::epoch`].
+    pub(crate) epoch: u32,
+    /// A command, no pad.
+    pub(crate) is_command: bool,
+}
+
+/// Looks at a whole record whose sums are right, by the words of its header: `None` for all but pads, and commands of a known
+/// kind that nobody has to look at before they are replayed.
+#[inline(always)]
+pub(crate) fn plain_of(header: &Words, body: &[Block]) -> Option<Plain> {
+    let (len, schema, kind) = (header[0] as u32 as usize, (header[5] >> 32) as u16, kind_of(header));
+    let is_command = body_len_of(kind) == Some(len) && kind != Kind::SkipCommand as u16;
+    let is_plain = schema == SCHEMA
+        && (header[6] >> 32) as u32 & !DISTANCE_MASK == 0
+        && (is_command || kind == PAD)
+        && is_padded(body, len);
+    is_plain.then(|| Plain {
+        sequence: header[1],
+        time_ns: header[4].cast_signed(),
+        epoch: header[5] as u32,
+        is_command,
+    })
+}
+
+/// Whether only zeros stand in `body` from byte `len` on.
+#[inline(always)]
+fn is_padded(body: &[Block], len: usize) -> bool {
+    match body {
+        // Nearly every one.
+        [block] if len.is_multiple_of(8) => behind::<8>(block.as_chunks::<8>().0, len) == 0,
+        _ => is_zero(&body.as_flattened()[len..]),
+    }
+}
+
+/// What a record is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Carries a command.
+    Command,
+    /// Fills space.
+    Pad,
+    /// Ends a batch.
+    Seal,
+    /// Nothing this version can read: an unknown type, schema or body length.
+    Unknown,
+}
+
+impl<'a> Record<'a> {
+    /// The record at the start of `bytes`, which is known to be one and whole there. `bytes` are aligned to 8.
+    #[inline]
+    pub(crate) fn trusted(bytes: &'a [u8]) -> Option<Record<'a>> {
+        let (header, _) = Header::ref_from_prefix(bytes).ok()?;
+        let bytes = bytes.get(..HEADER_LEN + padded(header.len as usize))?;
+        Some(Record { header, bytes })
+    }
+
+    /// What it is for.
+    #[inline]
+    pub fn class(&self) -> Class {
+        let len = self.header.len as usize;
+        if self.header.schema != SCHEMA {
+            return Class::Unknown;
+        }
+        match self.header.kind {
+            PAD => Class::Pad,
+            SEAL if len == size_of::<Seal>() => Class::Seal,
+            RAW if len == size_of::<Command>() => Class::Command,
+            kind if body_len_of(kind) == Some(len) => Class::Command,
+            _ => Class::Unknown,
+        }
+    }
+
+    /// Chain that the record after it must carry.
+    #[inline]
+    pub fn chain_after(&self) -> u64 {
+        let (blocks, _) = self.bytes.as_chunks::<HEADER_LEN>();
+        let [first, body @ ..] = blocks else { unreachable!("a record has a header") };
+        checksum::chain_of(self.header.chain, checksum::words(first), chained(self.header.kind, body))
+    }
+
+    /// Its body without padding.
+    #[inline]
+    pub fn body(&self) -> &'a [u8] {
+        &self.bytes[HEADER_LEN..HEADER_LEN + self.header.len as usize]
+    }
+
+    /// The command of a record of [`Class::Command`].
+    #[inline]
+    pub fn command(&self) -> Command {
+        let mut command = Command::new_zeroed();
+        self.command_into(&mut command);
+        command
+    }
+
+    /// The same, made where it is to stand: a command is 184 bytes, and replay lives on not copying it twice.
+    #[inline]
+    pub fn command_into(&self, command: &mut Command) {
+        let body = self.body();
+        if self.header.kind == RAW {
+            command.as_mut_bytes().copy_from_slice(body);
+            return;
+        }
+        command.sequence = self.header.seq;
+        command.time_ns = self.header.ts_ns;
+        command.source_seq = self.header.source_seq;
+        command.source = self.header.source;
+        command.kind = self.header.kind;
+        command.reserved = 0;
+        // What pads the body in the record pads it in the command.
+        let padded = &self.bytes[HEADER_LEN..];
+        match padded.len() {
+            64 => {
+                command.body[..64].copy_from_slice(padded);
+                command.body[64..].fill(0);
+            }
+            128 => {
+                command.body[..128].copy_from_slice(padded);
+                command.body[128..].fill(0);
+            }
+            _ => {
+                let (used, rest) = command.body.split_at_mut(body.len());
+                used.copy_from_slice(body);
+                rest.fill(0);
+            }
+        }
+    }
+
+    /// The content of a record of [`Class::Seal`].
+    pub fn seal(&self) -> Seal {
+        Seal::read_from_bytes(self.body()).unwrap_or_else(|_| unreachable!("class checked the length"))
+    }
+
+    /// How many bytes before this record the durable mark stood when it was written.
+    #[inline]
+    pub fn distance(&self) -> u64 {
+        u64::from(self.header.flags & DISTANCE_MASK) * HEADER_LEN as u64
+    }
+}

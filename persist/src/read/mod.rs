@@ -1,0 +1,11 @@
+//! Journals read back; nothing here writes.
+//!
+//! - [`survey`], [`replay`], [`tail`]: what lies in a directory; one segment read; where the journal ends, and why.
+//! - [`verify`], [`look`]: whether all is sound; what any command did.
+
+pub mod look;
+pub mod replay;
+mod sums;
+pub mod survey;
+pub mod tail;
+pub mod verify;

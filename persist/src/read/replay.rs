@@ -1,0 +1,399 @@
+//! Reads a segment record by record and says where it stops making sense.
+//!
+//! A record counts when its own sums agree, its chain is that of the record before it, its sequence is the next,
+//! its epoch no lower; a seal, when it fits its batch. The reader does not say what a bad record means: whether a
+//! write was torn or the disk has rotted is decided in [`crate::read::tail`].
+//!
+//! Who wants all commands rather than one after the other takes them as [`Checked`]: the memory that they were read into, once
+//! everything in it counts.
+
+mod checked;
+
+use crate::error::PersistError;
+use crate::format::checksum::{self, Salt};
+use crate::format::record::{self, Class, Flaw, Last, RECORD_LEN_MAX, Record};
+use crate::format::segment::{DATA_START, SegmentHeader};
+use crate::read::sums::{Followers, Sums};
+use crate::storage::ahead::{Ahead, Lent};
+use crate::storage::{BLOCK_LEN, Buffer, File};
+pub use checked::Checked;
+use ringside_core::ids::Sequence;
+use std::sync::Arc;
+
+/// Bytes read at a time.
+const WINDOW_LEN: usize = 1 << 20;
+
+/// Room before what is read ahead: for what is left of the stretch before it.
+pub(crate) const ROOM: usize = RECORD_LEN_MAX;
+
+/// Where a reader stands: what the next record must fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Byte of the segment.
+    pub offset: u64,
+    /// Chain that the next record must carry.
+    pub chain: u64,
+    /// The last command.
+    pub last: Last,
+    /// Epoch of the last record.
+    pub epoch: u32,
+    /// Byte at which the batch under way starts.
+    pub batch_start: u64,
+    /// Commands of the batch so far.
+    pub batch_commands: u64,
+}
+
+/// A record that does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bad {
+    /// What is wrong with it.
+    pub flaw: Flaw,
+    /// Byte of the segment at which it starts.
+    pub offset: u64,
+    /// Sequence of the first command that cannot be had because of it.
+    pub sequence: Sequence,
+    /// Nothing but zeros stands in its header: what the end of a journal usually looks like. Proves nothing.
+    pub is_blank: bool,
+}
+
+/// What came next.
+#[derive(Debug)]
+pub enum Step<'a> {
+    /// A record that counts.
+    Record(Record<'a>),
+    /// The end of what may be read.
+    End,
+    /// Something else. Asked again, the reader gives the same answer.
+    Bad(Bad),
+}
+
+/// Reads one segment from its start.
+pub struct Reader {
+    name: String,
+    file: Arc<dyn File>,
+    header: SegmentHeader,
+    salt: Salt,
+    limit: u64,
+    place: Place,
+    window: Lent,
+    /// Where in the buffer the window begins.
+    window_at: usize,
+    window_start: u64,
+    window_len: usize,
+    /// What is read ahead, when that is how this segment is read.
+    ahead: Option<Ahead>,
+    /// Of the batch under way, what is no longer needed from the window.
+    digest: blake3::Hasher,
+    digested: u64,
+    /// Of what is read ahead, sums that need not be worked out record by record.
+    sums: Sums,
+    /// Digests are looked for there, and nothing is hashed here.
+    is_hashed: bool,
+    /// Byte of the segment at which the last record stepped over starts.
+    stepped: u64,
+    /// Whether records are asked for as [`Checked`].
+    is_handing_out: bool,
+    /// Where in the buffer records begin that count and were not handed out, and the last command before them.
+    kept: usize,
+    kept_after: Sequence,
+    /// Handed out when asked for.
+    checked: Option<Checked>,
+}
+
+impl Reader {
+    /// Reads `file`, the segment of `header`, up to byte `limit`, a block boundary.
+    pub fn new(file: Arc<dyn File>, header: SegmentHeader, limit: u64) -> Reader {
+        let limit = limit.min(header.segment_len);
+        let window_len = WINDOW_LEN.min((limit - DATA_START) as usize).max(BLOCK_LEN);
+        Reader::with(file, header, limit, Buffer::zeroed(window_len))
+    }
+
+    fn with(file: Arc<dyn File>, header: SegmentHeader, limit: u64, window: Buffer) -> Reader {
+        debug_assert!(limit.is_multiple_of(BLOCK_LEN as u64));
+        Reader {
+            name: header.name(),
+            file,
+            header,
+            salt: header.salt(),
+            limit,
+            place: Place {
+                offset: DATA_START,
+                chain: header.entering_chain,
+                last: header.entering(),
+                epoch: header.epoch,
+                batch_start: DATA_START,
+                batch_commands: 0,
+            },
+            window: Lent::own(window),
+            window_at: 0,
+            window_start: DATA_START,
+            window_len: 0,
+            ahead: None,
+            digest: blake3::Hasher::new(),
+            digested: DATA_START,
+            sums: Sums::new(header.salt(), DATA_START),
+            is_hashed: false,
+            stepped: 0,
+            is_handing_out: false,
+            kept: 0,
+            kept_after: header.entering().sequence,
+            checked: None,
+        }
+    }
+
+    /// Goes on at `place`, which another reader of that segment came to, and reads anew what stands there.
+    pub(crate) fn resume(file: Arc<dyn File>, header: SegmentHeader, place: Place) -> Reader {
+        let mut reader = Reader::new(file, header, header.segment_len);
+        (reader.place, reader.window_start) = (place, place.offset);
+        // What of the batch is before is not in the window: its seal has it read for the digest.
+        reader.is_hashed = true;
+        reader
+    }
+
+    /// The same for the whole segment, taking its bytes from [`DATA_START`] on from `ahead`, which leaves [`ROOM`] before each
+    /// stretch. The file is still there for what is wanted twice.
+    pub(crate) fn ahead(file: Arc<dyn File>, header: SegmentHeader, ahead: Ahead) -> Reader {
+        // The first stretch brings the window.
+        let mut reader = Reader::with(file, header, header.segment_len, Buffer::zeroed(0));
+        (reader.ahead, reader.is_hashed) = (Some(ahead), true);
+        reader
+    }
+
+    /// Has [`Reader::checked`] give what is stepped over. To be called before the first step.
+    pub(crate) fn hand_out(&mut self) {
+        self.is_handing_out = true;
+    }
+
+    /// Records that were stepped over, as soon as nothing of the memory they lie in is needed any more.
+    pub(crate) fn checked(&mut self) -> Option<Checked> {
+        self.checked.take()
+    }
+
+    /// The last of them, when there will be no further step.
+    pub(crate) fn rest(&mut self) -> Option<Checked> {
+        let end = if self.window_len == 0 { self.kept } else { self.at(self.place.offset) };
+        let memory = std::mem::replace(&mut self.window, Lent::own(Buffer::zeroed(0)));
+        self.window_len = 0;
+        self.keep(memory, end);
+        self.checked.take()
+    }
+
+    /// What counts ends in `memory` at byte `end`.
+    fn keep(&mut self, memory: Lent, end: usize) {
+        let (before, last) = (self.kept_after, self.place.last.sequence);
+        if self.is_handing_out && end > self.kept {
+            self.checked = Some(Checked { memory, range: self.kept..end, before, last });
+        }
+        self.kept_after = last;
+    }
+
+    /// Steps at once over what is known to follow the record that was stepped over last: commands and pads.
+    pub(crate) fn skim(&mut self) {
+        let Some(followers) = self.sums.followers(self.stepped) else { return };
+        let Followers { end, chain, epoch, last, commands, .. } = followers;
+        self.place.last = last.unwrap_or(self.place.last);
+        self.place.batch_commands += commands;
+        (self.place.offset, self.place.chain, self.place.epoch) = (end, chain, epoch);
+    }
+
+    /// Where it stands.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// The segment being read.
+    pub fn header(&self) -> &SegmentHeader {
+        &self.header
+    }
+
+    /// Allows reading on up to byte `limit`, a block boundary that is not lower than before.
+    pub fn extend(&mut self, limit: u64) {
+        let limit = limit.min(self.header.segment_len);
+        debug_assert!(limit >= self.limit && limit.is_multiple_of(BLOCK_LEN as u64));
+        debug_assert!(self.ahead.is_none(), "what is read ahead is read to the end");
+        let window_len = WINDOW_LEN.min((limit - DATA_START) as usize);
+        if window_len > self.window.len() {
+            let mut window = Lent::own(Buffer::zeroed(window_len));
+            window[..self.window_len].copy_from_slice(&self.window[..self.window_len]);
+            self.window = window;
+        }
+        self.limit = limit;
+    }
+
+    /// The next record.
+    ///
+    /// Errors: the file cannot be read; a record that counts but is of a type this version does not know.
+    pub fn step(&mut self) -> Result<Step<'_>, PersistError> {
+        let Place { offset, .. } = self.place;
+        if offset == self.limit {
+            if self.limit == self.header.segment_len && self.place.batch_start != offset {
+                return Ok(Step::Bad(self.bad(Flaw::End, false)));
+            }
+            return Ok(Step::End);
+        }
+        self.fill()?;
+        self.stepped = offset;
+        let at = self.at(offset);
+        let bytes = &self.window[at..self.window_at + self.window_len];
+        let is_summed = |len| self.sums.is_sound(offset, offset + len as u64);
+        let record = match record::parse_unless(bytes, self.salt, is_summed) {
+            Ok(record) => record,
+            Err(flaw) => {
+                let is_blank = record::is_zero(&bytes[..record::HEADER_LEN]);
+                return Ok(Step::Bad(self.bad(flaw, is_blank)));
+            }
+        };
+        let header = record.header;
+        if header.chain != self.place.chain {
+            return Ok(Step::Bad(self.bad(Flaw::Chain, false)));
+        }
+        let class = record.class();
+        let last = self.place.last;
+        let sequence = if class == Class::Command { last.sequence + 1 } else { last.sequence };
+        if class == Class::Unknown {
+            return Err(PersistError::UnknownRecord {
+                segment: self.name.clone(),
+                offset,
+                sequence: header.seq,
+                kind: header.kind,
+                schema: header.schema,
+            });
+        }
+        if header.seq != sequence {
+            return Ok(Step::Bad(self.bad(Flaw::Sequence, false)));
+        }
+        if header.epoch < self.place.epoch {
+            return Ok(Step::Bad(self.bad(Flaw::Epoch, false)));
+        }
+        let end = offset + record.bytes.len() as u64;
+        match class {
+            Class::Seal => {
+                let seal = record.seal();
+                let batch_start = self.place.batch_start;
+                let known = self.is_hashed.then(|| self.sums.take(batch_start, offset));
+                let from = self.window_at + self.digested.saturating_sub(self.window_start) as usize;
+                let digest = match known {
+                    Some(Some(digest)) => digest,
+                    // None will come any more; what is no longer in the window was not hashed either.
+                    Some(None) => {
+                        self.is_hashed = false;
+                        let digest = digest_of(self.file.as_ref(), batch_start, offset);
+                        self.digest = digest.map_err(PersistError::io("read", &self.name))?;
+                        self.digested = offset;
+                        checksum::truncated(self.digest.finalize())
+                    }
+                    None if self.digested == batch_start => checksum::digest(&self.window[from..at]),
+                    None => {
+                        self.digest.update(&self.window[from..at]);
+                        self.digested = offset;
+                        checksum::truncated(self.digest.finalize())
+                    }
+                };
+                if seal.digest != digest
+                    || seal.batch_len != offset - self.place.batch_start
+                    || seal.command_count != self.place.batch_commands
+                {
+                    return Ok(Step::Bad(self.bad(Flaw::Seal, false)));
+                }
+                self.digest.reset();
+                self.digested = end;
+                self.place.batch_start = end;
+                self.place.batch_commands = 0;
+            }
+            Class::Command => {
+                self.place.last = Last { sequence, time_ns: header.ts_ns };
+                self.place.batch_commands += 1;
+            }
+            Class::Pad | Class::Unknown => {}
+        }
+        self.place.offset = end;
+        self.place.epoch = header.epoch;
+        // What was found to be equal need not be worked out again.
+        self.place.chain = match self.sums.is_linked(end) {
+            true => record::chain_at(&bytes[(end - offset) as usize..]),
+            false => record.chain_after(),
+        };
+        Ok(Step::Record(record))
+    }
+
+    fn bad(&self, flaw: Flaw, is_blank: bool) -> Bad {
+        Bad { flaw, offset: self.place.offset, sequence: self.place.last.sequence + 1, is_blank }
+    }
+
+    /// Where in the buffer a byte of the segment is that the window holds.
+    #[inline]
+    fn at(&self, offset: u64) -> usize {
+        self.window_at + (offset - self.window_start) as usize
+    }
+
+    /// Sees to it that the window holds the record that starts here, whatever its length may say, or all up to the limit.
+    #[inline]
+    fn fill(&mut self) -> Result<(), PersistError> {
+        let offset = self.place.offset;
+        let end = self.window_start + self.window_len as u64;
+        if end == self.limit || end >= offset + RECORD_LEN_MAX as u64 {
+            return Ok(());
+        }
+        let rest = &self.window[self.at(offset)..self.window_at + self.window_len];
+        if record::len_at(rest).is_some_and(|len| len <= rest.len()) {
+            return Ok(());
+        }
+        self.refill()
+    }
+
+    #[cold]
+    fn refill(&mut self) -> Result<(), PersistError> {
+        let offset = self.place.offset;
+        if !self.is_hashed && self.digested < offset {
+            let range = self.at(self.digested)..self.at(offset);
+            self.digest.update(&self.window[range]);
+        }
+        self.digested = if self.is_hashed { self.place.batch_start } else { offset };
+        if let Some(ahead) = &mut self.ahead {
+            let mut stretch = ahead.take().map_err(PersistError::io("read", &self.name))?;
+            debug_assert_eq!(stretch.start, self.window_start + self.window_len as u64);
+            let end = self.window_at + self.window_len;
+            let rest = self.window_at + (offset - self.window_start) as usize..end;
+            let (counted, carried) = (rest.start, rest.len());
+            stretch.buffer[ROOM - carried..ROOM].copy_from_slice(&self.window[rest]);
+            self.sums.see(stretch.start, &stretch.buffer[ROOM..ROOM + stretch.len]);
+            let spent = std::mem::replace(&mut self.window, stretch.buffer);
+            self.keep(spent, counted);
+            (self.window_at, self.window_start) = (ROOM - carried, offset);
+            self.window_len = carried + stretch.len;
+            self.kept = self.window_at;
+            return Ok(());
+        }
+        let counted = if self.window_len == 0 { self.kept } else { self.at(offset) };
+        if self.is_handing_out && counted > self.kept {
+            // The window is read into again.
+            let mut copy = Buffer::zeroed(counted);
+            copy[self.kept..counted].copy_from_slice(&self.window[self.kept..counted]);
+            self.keep(Lent::own(copy), counted);
+        }
+        self.window_start = offset - offset % BLOCK_LEN as u64;
+        self.window_len = (self.limit - self.window_start).min(self.window.len() as u64) as usize;
+        self.kept = (offset - self.window_start) as usize;
+        let window = &mut self.window[..self.window_len];
+        self.file.read_at(self.window_start, window).map_err(PersistError::io("read", &self.name))
+    }
+}
+
+/// The digest of bytes `start..end` of a segment, read for it alone.
+fn digest_of(file: &dyn File, start: u64, end: u64) -> std::io::Result<blake3::Hasher> {
+    let mut digest = blake3::Hasher::new();
+    let mut window = Buffer::zeroed(WINDOW_LEN);
+    let mut at = start;
+    while at < end {
+        let from = at - at % BLOCK_LEN as u64;
+        let len = (end.next_multiple_of(BLOCK_LEN as u64) - from).min(WINDOW_LEN as u64);
+        file.read_at(from, &mut window[..len as usize])?;
+        let until = end.min(from + len);
+        digest.update(&window[(at - from) as usize..(until - from) as usize]);
+        at = until;
+    }
+    Ok(digest)
+}
+
+#[cfg(test)]
+mod tests;

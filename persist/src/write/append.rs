@@ -1,0 +1,254 @@
+//! Opens the end of a journal for writing and appends to it without a journaller: what recovery and the skip tool
+//! need. Every append is durable when it returns.
+
+use crate::config::{PersistConfig, mode_code};
+use crate::error::PersistError;
+use crate::format::checksum;
+use crate::format::record::{self, HEADER_LEN, Last, RECORD_LEN_MAX, SCHEMA, SEAL_LEN, Seal, Stamp, is_zero};
+use crate::format::segment::{self, DATA_START, MAGIC, SegmentHeader};
+use crate::read::replay::Place;
+use crate::read::survey::{self, EpochMark, Survey};
+use crate::storage::{Access, BLOCK_LEN, Buffer, Storage};
+use crate::write::encoder::{Batch, Encoder, Tail};
+use crate::write::flusher::Current;
+use crate::write::status::Position;
+use crate::write::supply::Stock;
+use ringside_core::command::Command;
+use std::sync::Arc;
+
+/// The open end of a journal.
+pub(crate) struct Appender {
+    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) encoder: Encoder,
+    pub(crate) current: Current,
+    pub(crate) stock: Stock,
+    pub(crate) position: Position,
+    batch_len: usize,
+    segment_len: u64,
+}
+
+/// The end that a check found, if there is a journal at all.
+pub(crate) type End = Option<(SegmentHeader, Place)>;
+
+impl Appender {
+    /// Begins epoch `epoch` at `end`: marks the epoch, makes what was kept durable, wipes what was not, and sees to a
+    /// segment that bears this version's and mode's mark.
+    pub(crate) fn open(
+        storage: Arc<dyn Storage>,
+        config: &PersistConfig,
+        survey: &Survey,
+        end: End,
+        engine_version: u32,
+        epoch: u32,
+    ) -> Result<Appender, PersistError> {
+        let mut stock = stock(storage.as_ref(), config, survey)?;
+        let (header, place) = match end {
+            Some(end) => end,
+            None => genesis(storage.as_ref(), config, engine_version, &mut stock)?,
+        };
+        if survey.epoch != (EpochMark::Known { journal_id: header.journal_id, epoch }) {
+            survey::write_epoch(storage.as_ref(), header.journal_id, epoch)?;
+        }
+        let mut tail = repair(storage.as_ref(), &header, &place, epoch)?;
+        let is_ours = header.engine_version == engine_version && header.mode == mode_code(config.mode);
+        if !is_ours && tail.last.sequence < header.first_seq {
+            // It holds no command, so its successor would bear its name: it is made anew.
+            let header = SegmentHeader {
+                mode: mode_code(config.mode),
+                engine_version,
+                epoch,
+                segment_len: config.segment_len,
+                ..header
+            };
+            let spare = take(storage.as_ref(), config.segment_len, &mut stock)?;
+            Current::begin(storage.as_ref(), &spare, header, || false)?;
+            tail = Tail { header, offset: DATA_START, chain: header.entering_chain, last: tail.last };
+        }
+        let mut appender = Appender {
+            current: Current::open(storage.as_ref(), tail.header)?,
+            encoder: Encoder::new(config, engine_version, epoch, &tail),
+            position: Position { segment: tail.header.number, offset: tail.offset },
+            storage,
+            stock,
+            batch_len: config.batch_len,
+            segment_len: config.segment_len,
+        };
+        let is_ours =
+            tail.header.engine_version == engine_version && tail.header.mode == mode_code(config.mode);
+        while !is_ours && !appender.encoder.begins_segment() {
+            let batch = appender.encoder.fill(Encoder::room(config.batch_len));
+            appender.put(batch)?;
+        }
+        Ok(appender)
+    }
+
+    /// Appends one command and makes it durable.
+    pub(crate) fn append(&mut self, command: &Command) -> Result<(), PersistError> {
+        self.encoder.push(command);
+        let batch = self.encoder.close(Encoder::room(self.batch_len));
+        self.put(batch)
+    }
+
+    fn put(&mut self, mut batch: Batch) -> Result<(), PersistError> {
+        batch.finish();
+        if let Some(header) = batch.begins {
+            let spare = take(self.storage.as_ref(), self.segment_len, &mut self.stock)?;
+            self.current = Current::begin(self.storage.as_ref(), &spare, header, || false)?;
+        }
+        let Current { file, name, header, .. } = &self.current;
+        file.write_at(batch.offset, &batch.buffer[..batch.len]).map_err(PersistError::io("write", name))?;
+        file.sync().map_err(PersistError::io("sync", name))?;
+        self.position = Position { segment: header.number, offset: batch.offset + batch.len as u64 };
+        self.encoder.confirm();
+        Ok(())
+    }
+}
+
+/// The spares on the disk; those that do not fit are removed, with what an earlier process left half written.
+fn stock(storage: &dyn Storage, config: &PersistConfig, survey: &Survey) -> Result<Stock, PersistError> {
+    let mut stock = Stock { names: Vec::new(), next_number: 1 };
+    for name in &survey.leftovers {
+        storage.remove(name).map_err(PersistError::io("remove", name))?;
+    }
+    for name in &survey.spares {
+        stock.next_number = stock.next_number.max(segment::spare_number_of(name).unwrap_or(0) + 1);
+        // Opening it as a segment finds holes.
+        let is_whole = storage
+            .open(name, Access::Append)
+            .and_then(|file| Ok(file.len()? == config.segment_len && file.sync().is_ok()))
+            .unwrap_or(false);
+        if is_whole && stock.names.len() < config.spares {
+            stock.names.push(name.clone());
+        } else {
+            storage.remove(name).map_err(PersistError::io("remove", name))?;
+        }
+    }
+    Ok(stock)
+}
+
+fn take(storage: &dyn Storage, segment_len: u64, stock: &mut Stock) -> Result<String, PersistError> {
+    if let Some(name) = stock.names.pop() {
+        return Ok(name);
+    }
+    let name = segment::spare_name(stock.next_number);
+    stock.next_number += 1;
+    segment::allocate(storage, &name, segment_len)?;
+    Ok(name)
+}
+
+/// The first segment of a new journal.
+fn genesis(
+    storage: &dyn Storage,
+    config: &PersistConfig,
+    engine_version: u32,
+    stock: &mut Stock,
+) -> Result<(SegmentHeader, Place), PersistError> {
+    let journal_id = match config.journal_id {
+        Some(id) => id,
+        None => random_id().map_err(PersistError::io("read", "/dev/urandom"))?,
+    };
+    let header = SegmentHeader {
+        magic: MAGIC,
+        crc32c: 0,
+        schema: SCHEMA,
+        mode: mode_code(config.mode),
+        journal_id,
+        number: 1,
+        first_seq: 1,
+        entering_chain: checksum::chain_start(&journal_id),
+        segment_len: config.segment_len,
+        epoch: 1,
+        engine_version,
+        entering_time_ns: 0,
+    };
+    let spare = take(storage, config.segment_len, stock)?;
+    Current::begin(storage, &spare, header, || false)?;
+    let place = Place {
+        offset: DATA_START,
+        chain: header.entering_chain,
+        last: Last::default(),
+        epoch: 0,
+        batch_start: DATA_START,
+        batch_commands: 0,
+    };
+    Ok((header, place))
+}
+
+fn random_id() -> std::io::Result<[u8; 16]> {
+    use std::io::Read;
+    let mut id = [0; 16];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut id)?;
+    Ok(id)
+}
+
+/// Makes the last segment end at `place`: commands of an unfinished batch are sealed, everything behind is zeroed,
+/// all of it is synced. Blocks that were durable before are not touched: an unfinished batch shares none with them.
+fn repair(
+    storage: &dyn Storage,
+    header: &SegmentHeader,
+    place: &Place,
+    epoch: u32,
+) -> Result<Tail, PersistError> {
+    /// So much is rewritten even if it reads as zeros: after a failed sync the page cache may know better.
+    const WIPED_ALWAYS: u64 = 2 << 20;
+    const CHUNK_LEN: usize = 1 << 20;
+    let name = header.name();
+    let file = storage.open(&name, Access::Repair).map_err(PersistError::io("open", &name))?;
+    let mut tail = Tail { header: *header, offset: place.offset, chain: place.chain, last: place.last };
+    // The seal will vouch for what is before it, which a killed process may have left in the page cache.
+    file.sync().map_err(PersistError::io("sync", &name))?;
+    if place.offset > place.batch_start {
+        seal(storage, &mut tail, place, epoch)?;
+    }
+    let reader = storage.open(&name, Access::Read).map_err(PersistError::io("open", &name))?;
+    let mut offset = tail.offset;
+    let mut chunk = Buffer::zeroed((header.segment_len - offset).min(CHUNK_LEN as u64) as usize);
+    while offset < header.segment_len {
+        let len = (header.segment_len - offset).min(CHUNK_LEN as u64) as usize;
+        reader.read_at(offset, &mut chunk[..len]).map_err(PersistError::io("read", &name))?;
+        if offset < tail.offset + WIPED_ALWAYS || !is_zero(&chunk[..len]) {
+            segment::zero(file.as_ref(), &name, offset, offset + len as u64)?;
+        }
+        offset += len as u64;
+    }
+    file.sync().map_err(PersistError::io("sync", &name))?;
+    Ok(tail)
+}
+
+/// Ends the unfinished batch at the tail with pad and seal.
+fn seal(storage: &dyn Storage, tail: &mut Tail, place: &Place, epoch: u32) -> Result<(), PersistError> {
+    let name = tail.header.name();
+    let file = storage.open(&name, Access::Repair).map_err(PersistError::io("open", &name))?;
+    let read = PersistError::io("read", &name);
+    let mut digest = blake3::Hasher::new();
+    let mut bytes = vec![0; (place.offset - place.batch_start) as usize];
+    file.read_at(place.batch_start, &mut bytes).map_err(read)?;
+    digest.update(&bytes);
+
+    let end = (place.offset + SEAL_LEN as u64).next_multiple_of(BLOCK_LEN as u64);
+    let mut stamp = Stamp {
+        salt: tail.header.salt(),
+        chain: place.chain,
+        durable_seq: place.last.sequence - place.batch_commands,
+        epoch,
+    };
+    let mut room = Buffer::zeroed((end - place.offset) as usize + HEADER_LEN);
+    let pad_len = (end - place.offset) as usize - SEAL_LEN;
+    debug_assert!(pad_len < RECORD_LEN_MAX);
+    let mut used = 0;
+    if pad_len > 0 {
+        used += stamp.pad(&mut room, pad_len, place.last, place.offset - place.batch_start);
+        stamp.link(&mut room, 0, used);
+        digest.update(&room[..used]);
+    }
+    let at = place.offset + used as u64;
+    let seal =
+        Seal { digest: [0; 16], batch_len: at - place.batch_start, command_count: place.batch_commands };
+    let seal_len = stamp.seal(&mut room[used..], &seal, place.last, at - place.batch_start);
+    stamp.link(&mut room, used, used + seal_len);
+    record::finish_seal(&mut room[used..], stamp.salt, checksum::truncated(digest.finalize()));
+    used += seal_len;
+    file.write_at(place.offset, &room[..used]).map_err(PersistError::io("write", &name))?;
+    (tail.offset, tail.chain) = (end, stamp.chain);
+    Ok(())
+}

@@ -1,0 +1,326 @@
+//! Commands into batches: records, pad, seal, and the header of the next segment when one is full.
+//!
+//! A batch is what one sync makes durable. It starts and ends at a block boundary, so that a block that was synced
+//! is never written again; its last record is a seal. Its records vouch for what is durable for certain when they are
+//! written. Nothing of a batch is written before all but the one before it is durable, so that is at least what is before
+//! that one; it is everything when nothing was under way at the time ([`Encoder::confirm`]). In mode `written` the parts of
+//! a batch leave as they come ([`Encoder::take_part`]), and records vouch only for what a finished sync has covered.
+//!
+//! This file knows no files and no clock; the same commands and calls give the same bytes.
+
+use crate::config::{PersistConfig, mode_code};
+use crate::format::checksum::{self, Salt};
+use crate::format::record::{self, COMMAND_LEN_MAX, Last, RECORD_LEN_MAX, SEAL_LEN, Seal, Stamp};
+use crate::format::segment::{DATA_START, SegmentHeader};
+use crate::storage::{BLOCK_LEN, Buffer, streamed};
+use ringside_core::command::Command;
+use ringside_core::gate::GateMode;
+use ringside_core::ids::Sequence;
+
+/// Where a journal goes on: everything before it is durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tail {
+    /// Header of the segment.
+    pub header: SegmentHeader,
+    /// Byte in it, at a block boundary.
+    pub offset: u64,
+    /// Chain of the next record.
+    pub chain: u64,
+    /// The last command.
+    pub last: Last,
+}
+
+/// Bytes ready to be written.
+#[derive(Debug)]
+pub struct Batch {
+    /// They stand at its start.
+    pub buffer: Buffer,
+    /// How many.
+    pub len: usize,
+    /// Byte of the segment they go to.
+    pub offset: u64,
+    /// Bytes of the batch, those included that were taken as parts.
+    pub whole_len: u64,
+    /// The segment they begin, when they do.
+    pub begins: Option<SegmentHeader>,
+    /// The last command up to their end.
+    pub last: Sequence,
+    salt: Salt,
+    /// What of the batch was taken as parts.
+    digest: blake3::Hasher,
+    is_finished: bool,
+}
+
+impl Batch {
+    /// Completes the seal. Nothing is written before; it is a step of its own so that another thread can take it.
+    pub fn finish(&mut self) {
+        if self.is_finished {
+            return;
+        }
+        let (batch, seal) = self.buffer[..self.len].split_at_mut(self.len - SEAL_LEN);
+        digest(batch, &mut self.digest);
+        record::finish_seal(seal, self.salt, checksum::truncated(self.digest.finalize()));
+        self.is_finished = true;
+    }
+}
+
+/// Records that are linked together, in bytes: they are still in the nearest cache then.
+const LINK_LEN: usize = 8 << 10;
+
+/// Takes records up into `digest`, a piece that fits the second-level cache at a time.
+fn digest(records: &[u8], digest: &mut blake3::Hasher) {
+    /// BLAKE3 is fastest on pieces of whole powers of two.
+    const PIECE_LEN: usize = 64 << 10;
+    for piece in records.chunks(PIECE_LEN) {
+        digest.update(piece);
+    }
+}
+
+/// Encodes commands into the batch under way.
+pub struct Encoder {
+    batch_len: usize,
+    mode: u16,
+    /// Batches are written in turn, at most two at a time, so the start of the one before is a batch's durable mark.
+    is_in_turn: bool,
+    engine_version: u32,
+    next_segment_len: u64,
+
+    header: SegmentHeader,
+    /// The next batch is the first of this segment.
+    is_fresh: bool,
+    stamp: Stamp,
+    last: Last,
+    /// Byte of the segment at which `buffer` starts.
+    start: u64,
+    buffer: Buffer,
+    /// Bytes of the buffer in use, what is still in `near` included.
+    used: usize,
+    /// The records stand in `buffer` up to there, with their chains and CRCs; what follows is in `near`.
+    linked: usize,
+    /// Where records are laid down: few enough to stay in the nearest caches until they are linked and go to `buffer`.
+    near: Buffer,
+    /// Byte of the segment at which the batch starts.
+    batch_start: u64,
+    /// Byte of the segment up to which everything is durable when the next record is written: what it vouches for.
+    mark: u64,
+    command_count: u64,
+    /// The last command before the batch.
+    batch_seq: Sequence,
+    /// What of the batch is no longer in `buffer`.
+    digest: blake3::Hasher,
+}
+
+impl Encoder {
+    /// Goes on at `tail`. `engine_version` is that of the engine deciding the commands to come.
+    pub fn new(config: &PersistConfig, engine_version: u32, epoch: u32, tail: &Tail) -> Encoder {
+        assert!(tail.offset.is_multiple_of(BLOCK_LEN as u64), "a journal goes on at a block boundary");
+        let stamp =
+            Stamp { salt: tail.header.salt(), chain: tail.chain, durable_seq: tail.last.sequence, epoch };
+        let mut encoder = Encoder {
+            batch_len: config.batch_len,
+            mode: mode_code(config.mode),
+            is_in_turn: config.mode == GateMode::Durable,
+            engine_version,
+            next_segment_len: config.segment_len,
+            header: tail.header,
+            is_fresh: false,
+            stamp,
+            last: tail.last,
+            start: tail.offset,
+            buffer: Encoder::room(config.batch_len),
+            used: 0,
+            linked: 0,
+            near: Buffer::zeroed(LINK_LEN + RECORD_LEN_MAX),
+            batch_start: tail.offset,
+            mark: tail.offset,
+            command_count: 0,
+            batch_seq: tail.last.sequence,
+            digest: blake3::Hasher::new(),
+        };
+        encoder.roll_if_full();
+        encoder
+    }
+
+    /// A buffer of the size that batches of this journal need.
+    pub fn room(batch_len: usize) -> Buffer {
+        // In mode `written` a batch may end a block later than its bytes in the buffer began.
+        Buffer::zeroed(batch_len + BLOCK_LEN)
+    }
+
+    /// The last command taken.
+    pub fn last(&self) -> Last {
+        self.last
+    }
+
+    /// Whether nothing was taken since the last batch was closed.
+    pub fn is_empty(&self) -> bool {
+        self.command_count == 0
+    }
+
+    /// Bytes of the buffer in use.
+    pub fn used(&self) -> usize {
+        self.used
+    }
+
+    /// Bytes left in the segment.
+    pub fn segment_room(&self) -> u64 {
+        self.header.segment_len - self.start - self.used as u64
+    }
+
+    /// Whether the batch under way is the first of a segment, whose file must be made before it is written.
+    pub fn begins_segment(&self) -> bool {
+        self.is_fresh
+    }
+
+    /// Whether another command fits. If not, the batch must be closed, or its part taken.
+    #[inline]
+    pub fn has_room(&self) -> bool {
+        let room = self.batch_len.saturating_sub(self.used).min(self.segment_room() as usize);
+        room >= COMMAND_LEN_MAX + SEAL_LEN
+    }
+
+    /// Takes `command`, whose sequence must be the next. There must be room.
+    #[inline]
+    pub fn push(&mut self, command: &Command) {
+        assert_eq!(
+            command.sequence,
+            self.last.sequence + 1,
+            "commands reach the journal in order, without gap"
+        );
+        let distance = self.distance();
+        let at = self.used - self.linked;
+        let len = self.stamp.command(&mut self.near[at..], command, distance);
+        self.used += len;
+        self.last = Last { sequence: command.sequence, time_ns: command.time_ns };
+        self.command_count += 1;
+        if at + len >= LINK_LEN {
+            self.link();
+        }
+    }
+
+    /// Gives the records laid down their chains and CRCs, and brings them where they belong. Many of a batch go past the caches
+    /// to where a disk will fetch them; few are wanted again at once.
+    #[inline(never)]
+    fn link(&mut self) {
+        let len = self.used - self.linked;
+        self.stamp.link(&mut self.near, 0, len);
+        let (near, room) = (&self.near[..len], &mut self.buffer[self.linked..self.used]);
+        if self.is_in_turn && len >= LINK_LEN {
+            streamed::copy(room, near);
+        } else {
+            room.copy_from_slice(near);
+        }
+        self.linked = self.used;
+    }
+
+    /// What was taken since the last part or batch, to be written at once though it is not sealed; the buffer is
+    /// reused for what comes next. `None` when there is nothing. Only for mode `written`.
+    pub fn take_part<R>(&mut self, write: impl FnOnce(u64, &[u8]) -> R) -> Option<R> {
+        debug_assert!(!self.is_fresh, "a segment is begun by a whole batch");
+        if self.used == 0 {
+            return None;
+        }
+        self.link();
+        digest(&self.buffer[..self.used], &mut self.digest);
+        let result = write(self.start, &self.buffer[..self.used]);
+        self.start += self.used as u64;
+        (self.used, self.linked) = (0, 0);
+        Some(result)
+    }
+
+    /// Ends the batch with pad and seal and gives it out, [`Batch::finish`] still to come; `next` is the buffer for the one
+    /// after. A batch without commands only vouches for what was before.
+    pub fn close(&mut self, next: Buffer) -> Batch {
+        let at = self.start + self.used as u64;
+        let end = (at + SEAL_LEN as u64).next_multiple_of(BLOCK_LEN as u64);
+        self.pad(end - SEAL_LEN as u64);
+        let seal = Seal {
+            digest: [0; 16],
+            batch_len: self.start + self.used as u64 - self.batch_start,
+            command_count: self.command_count,
+        };
+        let distance = self.distance();
+        let at = self.used - self.linked;
+        self.used += self.stamp.seal(&mut self.near[at..], &seal, self.last, distance);
+        self.link();
+        let batch = Batch {
+            buffer: std::mem::replace(&mut self.buffer, next),
+            len: self.used,
+            offset: self.start,
+            whole_len: self.start + self.used as u64 - self.batch_start,
+            begins: self.is_fresh.then_some(self.header),
+            last: self.last.sequence,
+            salt: self.stamp.salt,
+            digest: std::mem::take(&mut self.digest),
+            is_finished: false,
+        };
+        if self.is_in_turn {
+            // The batch after the next one is not begun before this one is durable.
+            (self.mark, self.stamp.durable_seq) = (self.batch_start, self.batch_seq);
+        }
+        self.start += self.used as u64;
+        (self.used, self.linked) = (0, 0);
+        self.batch_start = self.start;
+        self.batch_seq = self.last.sequence;
+        self.command_count = 0;
+        self.is_fresh = false;
+        self.roll_if_full();
+        batch
+    }
+
+    /// All closed batches are durable: what is encoded from now on vouches for them.
+    pub fn confirm(&mut self) {
+        self.mark = self.batch_start;
+        self.stamp.durable_seq = self.batch_seq;
+    }
+
+    /// Ends the segment: a batch of pads as long as fits the buffer; repeat until [`Encoder::begins_segment`].
+    pub fn fill(&mut self, next: Buffer) -> Batch {
+        let room = self.segment_room().min((self.batch_len - self.used) as u64);
+        self.pad(self.start + self.used as u64 + room - SEAL_LEN as u64);
+        self.close(next)
+    }
+
+    fn pad(&mut self, end: u64) {
+        loop {
+            let left = (end - self.start) as usize - self.used;
+            if left == 0 {
+                return;
+            }
+            let distance = self.distance();
+            let len = left.min(RECORD_LEN_MAX);
+            let at = self.used - self.linked;
+            self.used += self.stamp.pad(&mut self.near[at..], len, self.last, distance);
+            if at + len >= LINK_LEN {
+                self.link();
+            }
+        }
+    }
+
+    fn distance(&self) -> u64 {
+        self.start + self.used as u64 - self.mark
+    }
+
+    fn roll_if_full(&mut self) {
+        if self.segment_room() > 0 {
+            return;
+        }
+        self.header = SegmentHeader {
+            number: self.header.number + 1,
+            first_seq: self.last.sequence + 1,
+            entering_chain: self.stamp.chain,
+            entering_time_ns: self.last.time_ns,
+            mode: self.mode,
+            segment_len: self.next_segment_len,
+            epoch: self.stamp.epoch,
+            engine_version: self.engine_version,
+            ..self.header
+        };
+        self.stamp.salt = self.header.salt();
+        self.start = DATA_START;
+        self.batch_start = DATA_START;
+        // A segment is begun only when all before it is durable.
+        self.confirm();
+        self.is_fresh = true;
+    }
+}

@@ -1,0 +1,11 @@
+//! Commands onto the disk.
+//!
+//! - [`encoder`]: commands into batches. [`journal`]: the agent that writes them, with threads that flush and one that makes
+//!   segments ahead of need. [`status`]: how it fares.
+
+pub(crate) mod append;
+pub mod encoder;
+pub(crate) mod flusher;
+pub mod journal;
+pub mod status;
+pub(crate) mod supply;
