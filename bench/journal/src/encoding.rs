@@ -8,7 +8,7 @@ use ringside_bench::workload::Stamper;
 use ringside_core::command::Command;
 use ringside_persist::config::PersistConfig;
 use ringside_persist::format::checksum::{self, Salt};
-use ringside_persist::format::record::{COMMAND_LEN_MAX, Last, Stamp};
+use ringside_persist::format::record::{self, COMMAND_LEN_MAX, Last, Stamp};
 use ringside_persist::format::segment::{self, SegmentHeader};
 use ringside_persist::storage::Buffer;
 use ringside_persist::turns;
@@ -25,7 +25,7 @@ fn encoder() -> (Encoder, Buffer) {
     let header = SegmentHeader {
         magic: segment::MAGIC,
         crc32c: 0,
-        schema: 1,
+        schema: record::SCHEMA,
         mode: 2,
         journal_id: [1; 16],
         number: 1,
@@ -40,18 +40,19 @@ fn encoder() -> (Encoder, Buffer) {
     (Encoder::new(&config, 1, 1, &tail), Encoder::room(config.batch_len))
 }
 
-/// Bytes per second of its processor of turning commands into batches, whose digests are left out unless `is_digested`;
+/// Bytes per second of its processor of turning commands into batches, whose sums are left out unless `is_finished`;
 /// nothing is written.
-pub fn encoding(commands: &[Command], count: usize, is_digested: bool) -> f64 {
+pub fn encoding(commands: &[Command], count: usize, is_finished: bool) -> f64 {
     let (mut encoder, mut room) = encoder();
+    let mut chain = 0;
     let mut stamper = Stamper::after(0);
     let mut bytes = 0;
     let clock = OwnClock::start();
     for command in commands.iter().cycle().take(count) {
         if !encoder.has_room() {
             let mut batch = encoder.close(room);
-            if is_digested {
-                batch.finish();
+            if is_finished {
+                batch.finish(&mut chain);
             }
             bytes += batch.len;
             room = batch.buffer;
@@ -78,7 +79,7 @@ pub fn stamping(commands: &[Command], count: usize) -> f64 {
 pub struct Pieces {
     /// Commands laid down as records.
     pub records: f64,
-    /// Their chains and CRCs.
+    /// Their CRCs, and what they carry of the batch before.
     pub links: f64,
     /// The digest.
     pub digests: f64,
@@ -88,7 +89,7 @@ pub struct Pieces {
 pub fn pieces(commands: &[Command], count: usize) -> Pieces {
     let batch_len = PersistConfig::new("").batch_len;
     let mut room = Buffer::zeroed(batch_len);
-    let mut stamp = Stamp { salt: Salt::new(&[1; 16], 1), chain: 1, durable_seq: 1, epoch: 1 };
+    let (stamp, salt) = (Stamp { durable_seq: 1, epoch: 1 }, Salt::new(&[1; 16], 1));
     let mut stamper = Stamper::after(0);
     let (mut bytes, mut took) = (0, [Duration::ZERO; 3]);
     let mut source = commands.iter().cycle().take(count).peekable();
@@ -102,7 +103,7 @@ pub fn pieces(commands: &[Command], count: usize) -> Pieces {
         }
         took[0] += start.elapsed();
         let start = Instant::now();
-        stamp.link(&mut room, 0, used);
+        record::link(&mut room, salt, 1, 0, used);
         took[1] += start.elapsed();
         let start = Instant::now();
         black_box(checksum::digest(&room[..used]));
@@ -114,7 +115,7 @@ pub fn pieces(commands: &[Command], count: usize) -> Pieces {
 }
 
 /// Bytes per second of all that the format asks for and no more: commands from memory become batches on one thread, their
-/// sums and digests on a second, writes and syncs on two more. No ring, no gate, nobody who waits for anything.
+/// sums on a second, writes and syncs on two more. No ring, no gate, nobody who waits for anything.
 ///
 /// Errors: I/O.
 pub fn format_alone(bare: &Bare, commands: &[Command], count: usize) -> Result<f64> {
@@ -146,8 +147,9 @@ pub fn format_alone(bare: &Bare, commands: &[Command], count: usize) -> Result<f
     let write = &write;
     std::thread::scope(|scope| {
         scope.spawn(move || {
+            let mut chain = 0;
             for mut batch in to_digest {
-                batch.finish();
+                batch.finish(&mut chain);
                 if digested.send(batch).is_err() {
                     return;
                 }

@@ -18,7 +18,7 @@
 //! | len | bytes of the body, padding excluded |
 //! | crc32c | of bytes 0..4 and 8..end, padding included, starting at the segment's [`Salt`] |
 //! | seq | sequence of the command, dense; of pads and seals: of the last command before them |
-//! | chain | [`checksum::chain`] of the record before, of a seal's header only; of the first record of a journal: [`checksum::chain_start`] |
+//! | chain | the same in all records of a batch: [`chain`](crate::format::checksum::chain) of the digest that the seal of the batch before says; of a journal's first batch: [`chain_start`](crate::format::checksum::chain_start) |
 //! | durable_seq | last sequence known to be durable before this record was written |
 //! | ts_ns | time of the command; of pads and seals: of the last command before them |
 //! | epoch | incarnation of the process that wrote it |
@@ -30,19 +30,25 @@
 //! version does not know, a reserved field in use) is kept as [`RAW`], all 184 bytes of it, so that what the engine
 //! was given is what replay gives it. Written once: the golden files of `tests/golden/` hold every shape.
 //!
+//! So nothing is summed twice: the CRC says whether a record is as it was written, `seq`, `epoch` and `chain` whether it belongs
+//! where it stands, the digest in the seal whether the batch is whole; and each digest covers the one before.
+//!
+//! Records of the first schema are read as well ([`schema_1`]).
+//!
 //! This file knows no files, batches or recovery rules. [`parse`](parse()) reads what it writes.
 
 mod parse;
 
-use crate::format::checksum::{self, Block, Salt};
+use crate::format::checksum::Salt;
+use crate::format::schema_1;
+pub(crate) use parse::is_zero;
 pub use parse::{Class, Flaw, Record, len_at, parse};
-pub(crate) use parse::{Plain, chain_at, is_zero, kind_of, parse_unless, plain_of};
 use ringside_core::command::{self, BODY_LEN, Command};
 use ringside_core::ids::Sequence;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Version of everything this file draws.
-pub const SCHEMA: u16 = 1;
+pub const SCHEMA: u16 = 2;
 /// Bytes of a header, and the unit records are padded to.
 pub const HEADER_LEN: usize = 64;
 /// Type of a record that fills space; its body is zeros.
@@ -57,8 +63,6 @@ pub const RECORD_LEN_MAX: usize = 64 * 1024;
 pub const SEAL_LEN: usize = HEADER_LEN + padded(size_of::<Seal>());
 /// Bytes of the longest command's record.
 pub const COMMAND_LEN_MAX: usize = HEADER_LEN + padded(size_of::<Command>());
-/// Word of a header that holds the chain.
-pub(crate) const CHAIN: usize = 2;
 /// Bits of `flags` that may be set.
 pub const DISTANCE_MASK: u32 = (1 << 28) - 1;
 
@@ -101,6 +105,11 @@ impl Header {
     }
 }
 
+/// Whether this version reads records of that schema.
+pub fn is_known(schema: u16) -> bool {
+    (schema_1::SCHEMA..=SCHEMA).contains(&schema)
+}
+
 /// Body of a [`SEAL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
@@ -111,6 +120,9 @@ pub struct Seal {
     pub batch_len: u64,
     /// Commands in the batch.
     pub command_count: u64,
+    /// Zeros, and refused where they are not: room for what a replicated log says of a batch (its index, the index committed when
+    /// it was sealed, the digest of an earlier batch's events, the index of that one).
+    pub reserved: [u64; 4],
 }
 
 /// A body's room: `len` rounded up to a multiple of 64.
@@ -121,10 +133,6 @@ pub const fn padded(len: usize) -> usize {
 /// What every record of a stretch of writing has in common.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamp {
-    /// The segment's.
-    pub salt: Salt,
-    /// What the next record carries as its chain.
-    pub chain: u64,
     /// See [`Header::durable_seq`].
     pub durable_seq: Sequence,
     /// See [`Header::epoch`].
@@ -133,7 +141,7 @@ pub struct Stamp {
 
 impl Stamp {
     /// Appends the record of `command` at the start of `room` and gives the bytes taken. `distance` is in bytes. `room` holds
-    /// at least [`COMMAND_LEN_MAX`]. Its chain and its CRC are left for [`Stamp::link`] to fill in.
+    /// at least [`COMMAND_LEN_MAX`]. Its chain and its CRC are left for [`link`] to fill in.
     #[inline]
     pub fn command(&self, room: &mut [u8], command: &Command, distance: u64) -> usize {
         let header = Header {
@@ -185,8 +193,7 @@ impl Stamp {
     }
 
     /// Appends a seal after the command `last`: [`SEAL_LEN`] bytes, to be linked as commands are, which [`finish_seal`] must
-    /// complete with the digest before they are written. The chain goes on without waiting for it: what a seal says about its
-    /// batch is compared with the batch.
+    /// complete with the digest before they are written.
     pub fn seal(&self, room: &mut [u8], seal: &Seal, last: Last, distance: u64) -> usize {
         self.put(room, self.internal(SEAL, last, distance), seal.as_bytes())
     }
@@ -225,12 +232,21 @@ impl Stamp {
         }
         total
     }
+}
 
-    /// Gives whole records their chains and CRCs, one after the other from byte `from` of `records` on, until one ends at or
-    /// behind byte `until`; gives where. Done for many records at a time it costs the least.
-    pub fn link(&mut self, records: &mut [u8], from: usize, until: usize) -> usize {
-        checksum::many::link(records, self.salt, &mut self.chain, from, until)
+/// Gives whole records of a batch the chain that they carry and their CRCs, one after the other from byte `from` of `records` on,
+/// until one ends at or behind byte `until`; gives where.
+pub fn link(records: &mut [u8], salt: Salt, chain: u64, from: usize, until: usize) -> usize {
+    let mut at = from;
+    while at < until {
+        let Some(len) = len_at(&records[at..]) else { unreachable!("they were made here") };
+        let record = &mut records[at..at + len];
+        record[16..24].copy_from_slice(&chain.to_le_bytes());
+        let crc = salt.crc(record);
+        record[4..8].copy_from_slice(&crc.to_le_bytes());
+        at += len;
     }
+    at
 }
 
 /// Completes a seal that [`Stamp::seal`] wrote with the digest of its batch.
@@ -238,12 +254,6 @@ pub fn finish_seal(record: &mut [u8], salt: Salt, digest: [u8; 16]) {
     record[HEADER_LEN..HEADER_LEN + 16].copy_from_slice(&digest);
     let crc = salt.crc(&record[..SEAL_LEN]);
     record[4..8].copy_from_slice(&crc.to_le_bytes());
-}
-
-/// What the chain covers of the blocks behind the header of a record of type `kind`.
-#[inline(always)]
-pub(crate) fn chained(kind: u16, body: &[Block]) -> &[Block] {
-    if kind == SEAL { &[] } else { body }
 }
 
 /// The last command before a pad or a seal.
@@ -321,7 +331,11 @@ mod tests {
     use ringside_core::command::{AdvanceTime, CancelOrder, PlaceOrder, Side};
 
     fn stamp() -> Stamp {
-        Stamp { salt: Salt::new(&[3; 16], 4), chain: 5, durable_seq: 6, epoch: 7 }
+        Stamp { durable_seq: 6, epoch: 7 }
+    }
+
+    fn salt() -> Salt {
+        Salt::new(&[3; 16], 4)
     }
 
     fn command(sequence: u64) -> Command {
@@ -343,45 +357,53 @@ mod tests {
         empty.sequence = 3;
         for (command, len) in [(command(10), 128), (strange, 256), (unknown, 256), (empty, 64)] {
             let mut room = Room([0xaa; 1024]);
-            let mut stamp = stamp();
-            assert_eq!(stamp.command(&mut room.0, &command, 640), len);
-            assert_eq!(stamp.link(&mut room.0, 0, 1), len);
-            let record = parse(&room.0, stamp.salt).expect("valid");
+            assert_eq!(stamp().command(&mut room.0, &command, 640), len);
+            assert_eq!(link(&mut room.0, salt(), 5, 0, 1), len);
+            let record = parse(&room.0, salt()).expect("valid");
             assert_eq!((record.class(), record.bytes.len(), record.distance()), (Class::Command, len, 640));
             assert!(record.command() == command, "{command:?}");
-            assert_eq!(stamp.chain, checksum::chain(5, record.bytes));
+            assert_eq!(record.header.chain, 5);
         }
     }
 
     #[test]
     fn pads_and_seals_come_back() {
         let mut room = Room([0xaa; 1024]);
-        let mut stamp = stamp();
         let last = Last { sequence: 10, time_ns: 11 };
-        let seal = Seal { digest: [1; 16], batch_len: 2, command_count: 3 };
-        let pad_len = stamp.pad(&mut room.0, 192, last, 0);
-        let seal_len = stamp.seal(&mut room.0[pad_len..], &seal, last, 192);
+        let seal = Seal { digest: [1; 16], batch_len: 2, command_count: 3, reserved: [0; 4] };
+        let pad_len = stamp().pad(&mut room.0, 192, last, 0);
+        let seal_len = stamp().seal(&mut room.0[pad_len..], &seal, last, 192);
         assert_eq!((pad_len, seal_len), (192, SEAL_LEN));
-        let salt = stamp.salt;
-        assert_eq!(stamp.link(&mut room.0, 0, 193), pad_len + seal_len);
-        assert_eq!(parse(&room.0, stamp.salt).expect("pad").class(), Class::Pad);
-        let record = parse(&room.0[192..], stamp.salt).expect("seal");
+        assert_eq!(link(&mut room.0, salt(), 5, 0, 193), pad_len + seal_len);
+        assert_eq!(parse(&room.0, salt()).expect("pad").class(), Class::Pad);
+        let record = parse(&room.0[192..], salt()).expect("seal");
         assert_eq!((record.class(), record.seal(), record.header.seq), (Class::Seal, seal, 10));
-        assert_eq!(record.chain_after(), stamp.chain);
-        finish_seal(&mut room.0[192..], salt, [9; 16]);
-        let record = parse(&room.0[192..], salt).expect("seal");
-        assert_eq!((record.seal().digest, record.chain_after()), ([9; 16], stamp.chain));
+        finish_seal(&mut room.0[192..], salt(), [9; 16]);
+        let record = parse(&room.0[192..], salt()).expect("seal");
+        assert_eq!((record.seal().digest, record.header.chain), ([9; 16], 5));
+    }
+
+    #[test]
+    fn a_seal_that_says_more_than_this_version_knows_is_not_taken_for_one() {
+        let mut room = Room([0; 1024]);
+        for place in 0..5 {
+            let reserved = std::array::from_fn(|index| u64::from(index == place) << 63);
+            let seal = Seal { digest: [1; 16], batch_len: 2, command_count: 3, reserved };
+            stamp().seal(&mut room.0, &seal, Last::default(), 0);
+            link(&mut room.0, salt(), 5, 0, SEAL_LEN);
+            let class = if place < 4 { Class::Unknown } else { Class::Seal };
+            assert_eq!(parse(&room.0, salt()).expect("valid").class(), class, "word {place}");
+        }
     }
 
     #[test]
     fn every_bit_of_a_record_counts() {
         let mut room = Room([0; 1024]);
-        let mut stamp = stamp();
-        let len = stamp.command(&mut room.0, &command(1), 0);
-        stamp.link(&mut room.0, 0, len);
+        let len = stamp().command(&mut room.0, &command(1), 0);
+        link(&mut room.0, salt(), 5, 0, len);
         for bit in 0..len * 8 {
             room.0[bit / 8] ^= 1 << (bit % 8);
-            assert!(parse(&room.0, stamp.salt).is_err(), "bit {bit}");
+            assert!(parse(&room.0, salt()).is_err(), "bit {bit}");
             room.0[bit / 8] ^= 1 << (bit % 8);
         }
         assert!(parse(&room.0, Salt::new(&[3; 16], 5)).is_err(), "a record of another segment");

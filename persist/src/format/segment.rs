@@ -20,7 +20,7 @@
 
 use crate::error::PersistError;
 use crate::format::checksum::{self, Salt};
-use crate::format::record::{Last, SCHEMA};
+use crate::format::record::{self, Last};
 use crate::storage::{Access, BLOCK_LEN, Buffer, File, Storage};
 use ringside_core::ids::Sequence;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -38,7 +38,7 @@ pub struct SegmentHeader {
     pub magic: [u8; 8],
     /// Of the rest of the block.
     pub crc32c: u32,
-    /// [`SCHEMA`] of its records.
+    /// Schema of its first records; later ones may be of a later one.
     pub schema: u16,
     /// A [`crate::config::Mode`]: what replies waited for when it was begun.
     pub mode: u16,
@@ -48,7 +48,7 @@ pub struct SegmentHeader {
     pub number: u64,
     /// Sequence of the first command in it.
     pub first_seq: Sequence,
-    /// Chain that its first record carries.
+    /// Chain that the records of its first batch carry; where those are of the first schema, its first record.
     pub entering_chain: u64,
     /// Bytes of the file.
     pub segment_len: u64,
@@ -132,8 +132,9 @@ pub fn read_header(file: &dyn File, name: &str) -> Result<ReadHeader, PersistErr
             return Err(damaged(format!("first copy: {first}; second copy: {second}")));
         }
     };
-    if header.schema != SCHEMA {
-        return Err(damaged(format!("schema {} is not one this version knows ({SCHEMA})", header.schema)));
+    if !record::is_known(header.schema) {
+        let (found, own) = (header.schema, record::SCHEMA);
+        return Err(damaged(format!("schema {found} is not one this version knows (up to {own})")));
     }
     if header.first_seq == 0 || header.name() != name {
         return Err(damaged(format!("it belongs to {}", name_of(header.first_seq))));

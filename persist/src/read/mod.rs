@@ -5,7 +5,6 @@
 
 pub mod look;
 pub mod replay;
-mod sums;
 pub mod survey;
 pub mod tail;
 pub mod verify;

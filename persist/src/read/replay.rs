@@ -1,8 +1,13 @@
 //! Reads a segment record by record and says where it stops making sense.
 //!
-//! A record counts when its own sums agree, its chain is that of the record before it, its sequence is the next,
-//! its epoch no lower; a seal, when it fits its batch. The reader does not say what a bad record means: whether a
-//! write was torn or the disk has rotted is decided in [`crate::read::tail`].
+//! A record counts when its CRC agrees, it carries the digest of the batch before its own, its sequence is the next, its epoch
+//! that of its batch and no lower than before; a seal, when it fits its batch: so every byte of that is as it was written. Until
+//! its seal is seen a record counts by itself. Of one that belongs to an earlier life of the segment, cut and written anew since,
+//! the epoch is another than that of its batch; of one from elsewhere in the segment the sequence or the chain; of one from
+//! another segment the CRC.
+//!
+//! The reader does not say what a bad record means: whether a write was torn or the disk has rotted is decided in
+//! [`crate::read::tail`].
 //!
 //! Who wants all commands rather than one after the other takes them as [`Checked`]: the memory that they were read into, once
 //! everything in it counts.
@@ -12,8 +17,8 @@ mod checked;
 use crate::error::PersistError;
 use crate::format::checksum::{self, Salt};
 use crate::format::record::{self, Class, Flaw, Last, RECORD_LEN_MAX, Record};
+use crate::format::schema_1;
 use crate::format::segment::{DATA_START, SegmentHeader};
-use crate::read::sums::{Followers, Sums};
 use crate::storage::ahead::{Ahead, Lent};
 use crate::storage::{BLOCK_LEN, Buffer, File};
 pub use checked::Checked;
@@ -22,6 +27,9 @@ use std::sync::Arc;
 
 /// Bytes read at a time.
 const WINDOW_LEN: usize = 1 << 20;
+
+/// Bytes that are hashed together, while they are near. BLAKE3 is fastest on powers of two.
+const PIECE_LEN: u64 = 64 << 10;
 
 /// Room before what is read ahead: for what is left of the stretch before it.
 pub(crate) const ROOM: usize = RECORD_LEN_MAX;
@@ -82,15 +90,10 @@ pub struct Reader {
     window_len: usize,
     /// What is read ahead, when that is how this segment is read.
     ahead: Option<Ahead>,
-    /// Of the batch under way, what is no longer needed from the window.
+    /// Of the batch under way, up to byte `digested` of the segment; the next piece ends at `piece_end`.
     digest: blake3::Hasher,
     digested: u64,
-    /// Of what is read ahead, sums that need not be worked out record by record.
-    sums: Sums,
-    /// Digests are looked for there, and nothing is hashed here.
-    is_hashed: bool,
-    /// Byte of the segment at which the last record stepped over starts.
-    stepped: u64,
+    piece_end: u64,
     /// Whether records are asked for as [`Checked`].
     is_handing_out: bool,
     /// Where in the buffer records begin that count and were not handed out, and the last command before them.
@@ -131,9 +134,7 @@ impl Reader {
             ahead: None,
             digest: blake3::Hasher::new(),
             digested: DATA_START,
-            sums: Sums::new(header.salt(), DATA_START),
-            is_hashed: false,
-            stepped: 0,
+            piece_end: DATA_START + PIECE_LEN,
             is_handing_out: false,
             kept: 0,
             kept_after: header.entering().sequence,
@@ -141,21 +142,12 @@ impl Reader {
         }
     }
 
-    /// Goes on at `place`, which another reader of that segment came to, and reads anew what stands there.
-    pub(crate) fn resume(file: Arc<dyn File>, header: SegmentHeader, place: Place) -> Reader {
-        let mut reader = Reader::new(file, header, header.segment_len);
-        (reader.place, reader.window_start) = (place, place.offset);
-        // What of the batch is before is not in the window: its seal has it read for the digest.
-        reader.is_hashed = true;
-        reader
-    }
-
     /// The same for the whole segment, taking its bytes from [`DATA_START`] on from `ahead`, which leaves [`ROOM`] before each
     /// stretch. The file is still there for what is wanted twice.
     pub(crate) fn ahead(file: Arc<dyn File>, header: SegmentHeader, ahead: Ahead) -> Reader {
         // The first stretch brings the window.
         let mut reader = Reader::with(file, header, header.segment_len, Buffer::zeroed(0));
-        (reader.ahead, reader.is_hashed) = (Some(ahead), true);
+        reader.ahead = Some(ahead);
         reader
     }
 
@@ -185,15 +177,6 @@ impl Reader {
             self.checked = Some(Checked { memory, range: self.kept..end, before, last });
         }
         self.kept_after = last;
-    }
-
-    /// Steps at once over what is known to follow the record that was stepped over last: commands and pads.
-    pub(crate) fn skim(&mut self) {
-        let Some(followers) = self.sums.followers(self.stepped) else { return };
-        let Followers { end, chain, epoch, last, commands, .. } = followers;
-        self.place.last = last.unwrap_or(self.place.last);
-        self.place.batch_commands += commands;
-        (self.place.offset, self.place.chain, self.place.epoch) = (end, chain, epoch);
     }
 
     /// Where it stands.
@@ -232,25 +215,22 @@ impl Reader {
             return Ok(Step::End);
         }
         self.fill()?;
-        self.stepped = offset;
         let at = self.at(offset);
         let bytes = &self.window[at..self.window_at + self.window_len];
-        let is_summed = |len| self.sums.is_sound(offset, offset + len as u64);
-        let record = match record::parse_unless(bytes, self.salt, is_summed) {
+        let record = match record::parse(bytes, self.salt) {
             Ok(record) => record,
             Err(flaw) => {
                 let is_blank = record::is_zero(&bytes[..record::HEADER_LEN]);
                 return Ok(Step::Bad(self.bad(flaw, is_blank)));
             }
         };
-        let header = record.header;
-        if header.chain != self.place.chain {
+        let (header, class) = (record.header, record.class());
+        let Place { last, epoch, batch_start, batch_commands, mut chain, .. } = self.place;
+        if header.chain != chain {
             return Ok(Step::Bad(self.bad(Flaw::Chain, false)));
         }
-        let class = record.class();
-        let last = self.place.last;
-        let sequence = if class == Class::Command { last.sequence + 1 } else { last.sequence };
-        if class == Class::Unknown {
+        // A segment may be gone on with in a later schema than it was begun, not in an earlier one.
+        if class == Class::Unknown || header.schema < self.header.schema {
             return Err(PersistError::UnknownRecord {
                 segment: self.name.clone(),
                 offset,
@@ -259,60 +239,43 @@ impl Reader {
                 schema: header.schema,
             });
         }
-        if header.seq != sequence {
+        let is_command = class == Class::Command;
+        if header.seq != last.sequence + u64::from(is_command) {
             return Ok(Step::Bad(self.bad(Flaw::Sequence, false)));
         }
-        if header.epoch < self.place.epoch {
+        if header.epoch < epoch || header.epoch != epoch && is_command && batch_commands > 0 {
             return Ok(Step::Bad(self.bad(Flaw::Epoch, false)));
         }
         let end = offset + record.bytes.len() as u64;
-        match class {
-            Class::Seal => {
-                let seal = record.seal();
-                let batch_start = self.place.batch_start;
-                let known = self.is_hashed.then(|| self.sums.take(batch_start, offset));
-                let from = self.window_at + self.digested.saturating_sub(self.window_start) as usize;
-                let digest = match known {
-                    Some(Some(digest)) => digest,
-                    // None will come any more; what is no longer in the window was not hashed either.
-                    Some(None) => {
-                        self.is_hashed = false;
-                        let digest = digest_of(self.file.as_ref(), batch_start, offset);
-                        self.digest = digest.map_err(PersistError::io("read", &self.name))?;
-                        self.digested = offset;
-                        checksum::truncated(self.digest.finalize())
-                    }
-                    None if self.digested == batch_start => checksum::digest(&self.window[from..at]),
-                    None => {
-                        self.digest.update(&self.window[from..at]);
-                        self.digested = offset;
-                        checksum::truncated(self.digest.finalize())
-                    }
-                };
-                if seal.digest != digest
-                    || seal.batch_len != offset - self.place.batch_start
-                    || seal.command_count != self.place.batch_commands
-                {
-                    return Ok(Step::Bad(self.bad(Flaw::Seal, false)));
-                }
-                self.digest.reset();
-                self.digested = end;
-                self.place.batch_start = end;
-                self.place.batch_commands = 0;
+        if class == Class::Seal {
+            let seal = record.seal();
+            self.digest
+                .update(&self.window[self.window_at + (self.digested - self.window_start) as usize..at]);
+            self.digested = offset;
+            let digest = checksum::truncated(self.digest.finalize());
+            if (seal.digest, seal.batch_len, seal.command_count)
+                != (digest, offset - batch_start, batch_commands)
+            {
+                return Ok(Step::Bad(self.bad(Flaw::Seal, false)));
             }
-            Class::Command => {
-                self.place.last = Last { sequence, time_ns: header.ts_ns };
-                self.place.batch_commands += 1;
-            }
-            Class::Pad | Class::Unknown => {}
+            self.digest.reset();
+            (self.digested, self.piece_end) = (end, end + PIECE_LEN);
+            (self.place.batch_start, self.place.batch_commands) = (end, 0);
+            chain = checksum::chain(digest);
+        } else if end >= self.piece_end {
+            let piece = self.at(self.digested)..self.at(self.piece_end);
+            self.digest.update(&self.window[piece]);
+            self.digested = self.piece_end;
+            self.piece_end += PIECE_LEN;
         }
-        self.place.offset = end;
-        self.place.epoch = header.epoch;
-        // What was found to be equal need not be worked out again.
-        self.place.chain = match self.sums.is_linked(end) {
-            true => record::chain_at(&bytes[(end - offset) as usize..]),
-            false => record.chain_after(),
-        };
+        if is_command {
+            self.place.last = Last { sequence: header.seq, time_ns: header.ts_ns };
+            self.place.batch_commands += 1;
+        }
+        if record.is_schema_1() {
+            chain = schema_1::chain_after(&record);
+        }
+        (self.place.offset, self.place.epoch, self.place.chain) = (end, header.epoch, chain);
         Ok(Step::Record(record))
     }
 
@@ -344,11 +307,9 @@ impl Reader {
     #[cold]
     fn refill(&mut self) -> Result<(), PersistError> {
         let offset = self.place.offset;
-        if !self.is_hashed && self.digested < offset {
-            let range = self.at(self.digested)..self.at(offset);
-            self.digest.update(&self.window[range]);
-        }
-        self.digested = if self.is_hashed { self.place.batch_start } else { offset };
+        let range = self.at(self.digested)..self.at(offset);
+        self.digest.update(&self.window[range]);
+        self.digested = offset;
         if let Some(ahead) = &mut self.ahead {
             let mut stretch = ahead.take().map_err(PersistError::io("read", &self.name))?;
             debug_assert_eq!(stretch.start, self.window_start + self.window_len as u64);
@@ -356,7 +317,6 @@ impl Reader {
             let rest = self.window_at + (offset - self.window_start) as usize..end;
             let (counted, carried) = (rest.start, rest.len());
             stretch.buffer[ROOM - carried..ROOM].copy_from_slice(&self.window[rest]);
-            self.sums.see(stretch.start, &stretch.buffer[ROOM..ROOM + stretch.len]);
             let spent = std::mem::replace(&mut self.window, stretch.buffer);
             self.keep(spent, counted);
             (self.window_at, self.window_start) = (ROOM - carried, offset);
@@ -377,22 +337,6 @@ impl Reader {
         let window = &mut self.window[..self.window_len];
         self.file.read_at(self.window_start, window).map_err(PersistError::io("read", &self.name))
     }
-}
-
-/// The digest of bytes `start..end` of a segment, read for it alone.
-fn digest_of(file: &dyn File, start: u64, end: u64) -> std::io::Result<blake3::Hasher> {
-    let mut digest = blake3::Hasher::new();
-    let mut window = Buffer::zeroed(WINDOW_LEN);
-    let mut at = start;
-    while at < end {
-        let from = at - at % BLOCK_LEN as u64;
-        let len = (end.next_multiple_of(BLOCK_LEN as u64) - from).min(WINDOW_LEN as u64);
-        file.read_at(from, &mut window[..len as usize])?;
-        let until = end.min(from + len);
-        digest.update(&window[(at - from) as usize..(until - from) as usize]);
-        at = until;
-    }
-    Ok(digest)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Walks the chain from a segment to the end of the journal, and decides what the end is: torn, or rotten.
+//! Walks from a segment to the end of the journal, and decides what the end is: torn, or rotten.
 //!
 //! The rule. Everything is read from the first segment asked for. At the first record that does not count, the
 //! rest of that segment is searched for records that are valid by themselves. Each of them says up to where the
@@ -17,7 +17,7 @@
 //! looks as if it had never been whole.
 
 use crate::error::PersistError;
-use crate::format::record::{self, DISTANCE_MASK, Flaw, HEADER_LEN, RECORD_LEN_MAX, Record, SCHEMA};
+use crate::format::record::{self, DISTANCE_MASK, Flaw, HEADER_LEN, RECORD_LEN_MAX, Record};
 use crate::format::segment::{DATA_START, SegmentHeader};
 use crate::read::replay::{Bad, Checked, Place, ROOM, Reader, Step};
 use crate::read::survey::Survey;
@@ -192,7 +192,6 @@ fn read_segment(
             Step::Record(_) => {}
         }
         reader.checked().map_or(Ok(()), &mut take)?;
-        reader.skim();
     }
 }
 
@@ -236,8 +235,9 @@ fn judge(
     let rest = search(file.as_ref(), header, bad, end)?;
     if let Some(witness) = rest.witness {
         let has_arrived = || {
-            let mut again = Reader::resume(file.clone(), *header, reader.place());
-            Ok::<_, PersistError>(matches!(again.step()?, Step::Record(_)))
+            let mut again = Reader::new(file.clone(), *header, header.segment_len);
+            while again.place().offset <= bad.offset && matches!(again.step()?, Step::Record(_)) {}
+            Ok::<_, PersistError>(again.place().offset > bad.offset)
         };
         if !survey.is_running || !has_arrived()? {
             return Err(rot(header, bad, witness));
@@ -329,7 +329,7 @@ fn search(file: &dyn File, header: &SegmentHeader, bad: &Bad, end: u64) -> Resul
                 continue;
             }
             // Two bytes tell most of what is no record.
-            if block[44..46] != SCHEMA.to_le_bytes() {
+            if !record::is_known(u16::from_le_bytes([block[44], block[45]])) {
                 continue;
             }
             let Ok(found) = record::parse(&bytes[at..], salt) else { continue };

@@ -1,7 +1,7 @@
 //! Looks through journal and snapshots without starting anything or writing a byte.
 //!
 //! Every record of every segment is read past the page cache, every seal compared with its batch, every snapshot with
-//! its digests and with the journal's chain at its sequence. The commands are not applied: whether they lead to the
+//! its digests and with the record of its sequence. The commands are not applied: whether they lead to the
 //! recorded state hashes is for recovery and follower to say. Beside a running engine everything is read that was durable when
 //! this looked; what is behind is still being written, and not judged.
 
@@ -112,7 +112,7 @@ impl Verdict {
                 self.degraded.push(header.name());
             }
         }
-        let mut chains = BTreeMap::new();
+        let mut marks = BTreeMap::new();
         for name in &survey.snapshots {
             let result = match snapshot_store::read(storage, name) {
                 Err(error @ PersistError::Io { .. }) => return Err(error),
@@ -121,7 +121,7 @@ impl Verdict {
                 Ok(snapshot) => Ok(snapshot.moment),
             };
             if let Ok(moment) = result {
-                chains.insert(moment.sequence, moment.chain);
+                marks.insert(moment.sequence, moment.mark);
             }
             self.snapshots.push((name.clone(), result));
         }
@@ -132,8 +132,7 @@ impl Verdict {
         let mut foreign = Vec::new();
         let walked = walk(storage, &survey, 0, None, |_, record| {
             let sequence = record.header.seq;
-            if !chains.is_empty() && chains.get(&sequence).is_some_and(|chain| *chain != record.chain_after())
-            {
+            if !marks.is_empty() && marks.get(&sequence).is_some_and(|mark| *mark != record.mark()) {
                 foreign.push(sequence);
             }
             Ok(())

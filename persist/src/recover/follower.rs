@@ -148,8 +148,8 @@ pub struct Follower<M: Machine, F: Fold> {
     passing: Vec<Sequence>,
     reader: Reader,
     journal_id: [u8; 16],
-    /// Chain after the machine's last command.
-    chain: u64,
+    /// Of the record of the machine's last command.
+    mark: u64,
     epoch: u32,
     taken: Sequence,
     taken_at: Instant,
@@ -256,7 +256,7 @@ impl<M: Machine, F: Fold> Follower<M, F> {
             skips,
             passing,
             journal_id: first.journal_id,
-            chain: 0,
+            mark: 0,
             epoch: 0,
             taken,
             taken_at: Instant::now(),
@@ -424,7 +424,7 @@ impl<M: Machine, F: Fold> Follower<M, F> {
                     if found != own && record.header.seq > after {
                         return Err(PersistError::EngineVersion { sequence: record.header.seq, found, own });
                     }
-                    self.epoch = record.header.epoch;
+                    (self.epoch, self.mark) = (record.header.epoch, record.mark());
                     Some(record.command())
                 }
                 Step::Record(_) => None,
@@ -451,7 +451,6 @@ impl<M: Machine, F: Fold> Follower<M, F> {
             if command.sequence > after {
                 self.commands.push(command);
             }
-            self.chain = self.reader.place().chain;
             self.is_asked = command.sequence > after
                 && self.examiner.as_ref().is_some_and(|examiner| examiner.stops_at(&command));
             if self.is_asked || self.passing.last() == Some(&command.sequence) {
@@ -483,7 +482,7 @@ impl<M: Machine, F: Fold> Follower<M, F> {
         let moment = Moment {
             journal_id: self.journal_id,
             sequence: self.machine.sequence(),
-            chain: self.chain,
+            mark: self.mark,
             time_ns: self.machine.time_ns(),
             epoch: self.epoch,
             engine_version: M::version(),

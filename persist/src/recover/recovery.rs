@@ -182,12 +182,12 @@ pub fn recover_in<M: Machine>(
     appender.append(&opening)?;
     state.engine.apply(&opening, &mut FoldSink(fold));
 
-    let Appender { encoder, current, stock, position, .. } = appender;
+    let Appender { encoder, current, stock, position, chain, .. } = appender;
     let report = Report { epoch, total: started.elapsed(), ..state.report };
     Ok(Recovered {
         next_sequence: state.engine.sequence() + 1,
         engine: state.engine,
-        journal: Journal { config: config.clone(), storage, lock, encoder, current, position, stock },
+        journal: Journal { config: config.clone(), storage, lock, encoder, chain, current, position, stock },
         report,
     })
 }
@@ -260,8 +260,8 @@ struct Origin {
     segment: usize,
     /// The last command in the state; 0 at genesis.
     after: Sequence,
-    /// Name of the snapshot, and the chain that it expects after that command.
-    chain: Option<(String, u64)>,
+    /// Name of the snapshot, and the mark of that command's record.
+    mark: Option<(String, u64)>,
 }
 
 fn start<M: Machine>(
@@ -283,8 +283,8 @@ fn start<M: Machine>(
                 survey.check_start(Some((name, moment.sequence)), &[])?;
                 let before = survey.segments.partition_point(|s| s.header.first_seq <= moment.sequence);
                 report.snapshot = Some(moment.sequence);
-                let chain = Some((name.clone(), moment.chain));
-                let origin = Origin { segment: before - 1, after: moment.sequence, chain };
+                let mark = Some((name.clone(), moment.mark));
+                let origin = Origin { segment: before - 1, after: moment.sequence, mark };
                 return Ok(Start { engine, origin });
             }
             // The disk, not the snapshot.
@@ -393,13 +393,11 @@ fn read<M: Machine>(
 /// Whether the snapshot's last command is the one the journal holds at its sequence.
 fn same_history(origin: &Origin, checked: &Checked) -> Result<(), PersistError> {
     let held = checked.commands().find(|record| record.header.seq == origin.after);
-    match (&origin.chain, held) {
-        (Some((name, chain)), Some(record)) if *chain != record.chain_after() => {
-            Err(PersistError::Snapshot {
-                file: name.clone(),
-                reason: format!("the journal holds another history up to {}", origin.after),
-            })
-        }
+    match (&origin.mark, held) {
+        (Some((name, mark)), Some(record)) if *mark != record.mark() => Err(PersistError::Snapshot {
+            file: name.clone(),
+            reason: format!("the journal holds another history up to {}", origin.after),
+        }),
         _ => Ok(()),
     }
 }

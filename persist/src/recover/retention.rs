@@ -1,6 +1,6 @@
 //! What may be forgotten: snapshots beyond the newest few, and segments that end before the oldest of those.
 //!
-//! The segment that holds a kept snapshot's last command stays, so that recovery can compare chain and snapshot. Nothing goes
+//! The segment that holds a kept snapshot's last command stays, so that recovery can compare its record and the snapshot. Nothing goes
 //! while somebody copies or reads the files beside the engine: it goes after the next snapshot then.
 
 use crate::error::PersistError;

@@ -9,7 +9,7 @@
 //!
 //! ```text
 //!   0 magic [8] | 8 crc32c u32 (of bytes 12..4096) | 12 format u16 | 14 zero u16 | 16 journal id [16]
-//!  32 sequence u64 | 40 chain u64 (that the record after `sequence` carries) | 48 time_ns i64 | 56 epoch u32
+//!  32 sequence u64 | 40 mark u64 (of the record of `sequence`) | 48 time_ns i64 | 56 epoch u32
 //!  60 engine_version u32 | 64 state_hash [16] | 80 engine: len u64, digest [16] | 104 views: len u64, digest [16]
 //! ```
 //!
@@ -32,8 +32,8 @@ pub struct Moment {
     pub journal_id: [u8; 16],
     /// The last command in it.
     pub sequence: Sequence,
-    /// Chain that the record after that command carries.
-    pub chain: u64,
+    /// [`mark`](crate::format::record::Record::mark) of its record in the journal.
+    pub mark: u64,
     /// Time of that command.
     pub time_ns: i64,
     /// Epoch of that command.
@@ -84,7 +84,7 @@ struct Head {
     zero: u16,
     journal_id: [u8; 16],
     sequence: u64,
-    chain: u64,
+    mark: u64,
     time_ns: i64,
     epoch: u32,
     engine_version: u32,
@@ -134,7 +134,7 @@ pub fn write(
         zero: 0,
         journal_id: moment.journal_id,
         sequence: moment.sequence,
-        chain: moment.chain,
+        mark: moment.mark,
         time_ns: moment.time_ns,
         epoch: moment.epoch,
         engine_version: moment.engine_version,
@@ -211,7 +211,7 @@ pub fn read(storage: &dyn Storage, name: &str) -> Result<Snapshot, PersistError>
     let moment = Moment {
         journal_id: head.journal_id,
         sequence: head.sequence,
-        chain: head.chain,
+        mark: head.mark,
         time_ns: head.time_ns,
         epoch: head.epoch,
         engine_version: head.engine_version,
@@ -238,7 +238,7 @@ mod tests {
         let moment = Moment {
             journal_id: [1; 16],
             sequence: 77,
-            chain: 2,
+            mark: 2,
             time_ns: 3,
             epoch: 4,
             engine_version: 5,

@@ -4,11 +4,11 @@
 use crate::config::{PersistConfig, mode_code};
 use crate::error::PersistError;
 use crate::format::checksum;
-use crate::format::record::{self, HEADER_LEN, Last, RECORD_LEN_MAX, SCHEMA, SEAL_LEN, Seal, Stamp, is_zero};
+use crate::format::record::{Last, SCHEMA, is_zero};
 use crate::format::segment::{self, DATA_START, MAGIC, SegmentHeader};
 use crate::read::replay::Place;
 use crate::read::survey::{self, EpochMark, Survey};
-use crate::storage::{Access, BLOCK_LEN, Buffer, Storage};
+use crate::storage::{Access, Buffer, Storage};
 use crate::write::encoder::{Batch, Encoder, Tail};
 use crate::write::flusher::Current;
 use crate::write::status::Position;
@@ -23,6 +23,8 @@ pub(crate) struct Appender {
     pub(crate) current: Current,
     pub(crate) stock: Stock,
     pub(crate) position: Position,
+    /// What the records of the next batch carry.
+    pub(crate) chain: u64,
     batch_len: usize,
     segment_len: u64,
 }
@@ -49,7 +51,7 @@ impl Appender {
         if survey.epoch != (EpochMark::Known { journal_id: header.journal_id, epoch }) {
             survey::write_epoch(storage.as_ref(), header.journal_id, epoch)?;
         }
-        let mut tail = repair(storage.as_ref(), &header, &place, epoch)?;
+        let mut tail = repair(storage.as_ref(), config, &header, &place, epoch)?;
         let is_ours = header.engine_version == engine_version && header.mode == mode_code(config.mode);
         if !is_ours && tail.last.sequence < header.first_seq {
             // It holds no command, so its successor would bear its name: it is made anew.
@@ -57,6 +59,7 @@ impl Appender {
                 mode: mode_code(config.mode),
                 engine_version,
                 epoch,
+                schema: SCHEMA,
                 segment_len: config.segment_len,
                 ..header
             };
@@ -68,6 +71,7 @@ impl Appender {
             current: Current::open(storage.as_ref(), tail.header)?,
             encoder: Encoder::new(config, engine_version, epoch, &tail),
             position: Position { segment: tail.header.number, offset: tail.offset },
+            chain: tail.chain,
             storage,
             stock,
             batch_len: config.batch_len,
@@ -90,7 +94,7 @@ impl Appender {
     }
 
     fn put(&mut self, mut batch: Batch) -> Result<(), PersistError> {
-        batch.finish();
+        batch.finish(&mut self.chain);
         if let Some(header) = batch.begins {
             let spare = take(self.storage.as_ref(), self.segment_len, &mut self.stock)?;
             self.current = Current::begin(self.storage.as_ref(), &spare, header, || false)?;
@@ -185,6 +189,7 @@ fn random_id() -> std::io::Result<[u8; 16]> {
 /// all of it is synced. Blocks that were durable before are not touched: an unfinished batch shares none with them.
 fn repair(
     storage: &dyn Storage,
+    config: &PersistConfig,
     header: &SegmentHeader,
     place: &Place,
     epoch: u32,
@@ -198,7 +203,14 @@ fn repair(
     // The seal will vouch for what is before it, which a killed process may have left in the page cache.
     file.sync().map_err(PersistError::io("sync", &name))?;
     if place.offset > place.batch_start {
-        seal(storage, &mut tail, place, epoch)?;
+        let mut written = vec![0; (place.offset - place.batch_start) as usize];
+        file.read_at(place.batch_start, &mut written).map_err(PersistError::io("read", &name))?;
+        let (version, count) = (header.engine_version, place.batch_commands);
+        let mut encoder = Encoder::amid(config, version, epoch, &tail, &written, count);
+        let mut batch = encoder.close(Buffer::zeroed(0));
+        batch.finish(&mut tail.chain);
+        file.write_at(batch.offset, &batch.buffer[..batch.len]).map_err(PersistError::io("write", &name))?;
+        tail.offset += batch.len as u64;
     }
     let reader = storage.open(&name, Access::Read).map_err(PersistError::io("open", &name))?;
     let mut offset = tail.offset;
@@ -213,42 +225,4 @@ fn repair(
     }
     file.sync().map_err(PersistError::io("sync", &name))?;
     Ok(tail)
-}
-
-/// Ends the unfinished batch at the tail with pad and seal.
-fn seal(storage: &dyn Storage, tail: &mut Tail, place: &Place, epoch: u32) -> Result<(), PersistError> {
-    let name = tail.header.name();
-    let file = storage.open(&name, Access::Repair).map_err(PersistError::io("open", &name))?;
-    let read = PersistError::io("read", &name);
-    let mut digest = blake3::Hasher::new();
-    let mut bytes = vec![0; (place.offset - place.batch_start) as usize];
-    file.read_at(place.batch_start, &mut bytes).map_err(read)?;
-    digest.update(&bytes);
-
-    let end = (place.offset + SEAL_LEN as u64).next_multiple_of(BLOCK_LEN as u64);
-    let mut stamp = Stamp {
-        salt: tail.header.salt(),
-        chain: place.chain,
-        durable_seq: place.last.sequence - place.batch_commands,
-        epoch,
-    };
-    let mut room = Buffer::zeroed((end - place.offset) as usize + HEADER_LEN);
-    let pad_len = (end - place.offset) as usize - SEAL_LEN;
-    debug_assert!(pad_len < RECORD_LEN_MAX);
-    let mut used = 0;
-    if pad_len > 0 {
-        used += stamp.pad(&mut room, pad_len, place.last, place.offset - place.batch_start);
-        stamp.link(&mut room, 0, used);
-        digest.update(&room[..used]);
-    }
-    let at = place.offset + used as u64;
-    let seal =
-        Seal { digest: [0; 16], batch_len: at - place.batch_start, command_count: place.batch_commands };
-    let seal_len = stamp.seal(&mut room[used..], &seal, place.last, at - place.batch_start);
-    stamp.link(&mut room, used, used + seal_len);
-    record::finish_seal(&mut room[used..], stamp.salt, checksum::truncated(digest.finalize()));
-    used += seal_len;
-    file.write_at(place.offset, &room[..used]).map_err(PersistError::io("write", &name))?;
-    (tail.offset, tail.chain) = (end, stamp.chain);
-    Ok(())
 }

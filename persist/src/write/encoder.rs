@@ -6,11 +6,14 @@
 //! that one; it is everything when nothing was under way at the time ([`Encoder::confirm`]). In mode `written` the parts of
 //! a batch leave as they come ([`Encoder::take_part`]), and records vouch only for what a finished sync has covered.
 //!
+//! What a batch's records carry of the batch before, and their CRCs, are filled in with the digest, when it is finished
+//! ([`Batch::finish`]): by then the digest of the batch before is known, and commands were taken meanwhile.
+//!
 //! This file knows no files and no clock; the same commands and calls give the same bytes.
 
 use crate::config::{PersistConfig, mode_code};
 use crate::format::checksum::{self, Salt};
-use crate::format::record::{self, COMMAND_LEN_MAX, Last, RECORD_LEN_MAX, SEAL_LEN, Seal, Stamp};
+use crate::format::record::{self, COMMAND_LEN_MAX, Last, RECORD_LEN_MAX, SCHEMA, SEAL_LEN, Seal, Stamp};
 use crate::format::segment::{DATA_START, SegmentHeader};
 use crate::storage::{BLOCK_LEN, Buffer, streamed};
 use ringside_core::command::Command;
@@ -24,7 +27,7 @@ pub struct Tail {
     pub header: SegmentHeader,
     /// Byte in it, at a block boundary.
     pub offset: u64,
-    /// Chain of the next record.
+    /// What the records of the next batch carry.
     pub chain: u64,
     /// The last command.
     pub last: Last,
@@ -52,28 +55,38 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Completes the seal. Nothing is written before; it is a step of its own so that another thread can take it.
-    pub fn finish(&mut self) {
-        if self.is_finished {
+    /// Fills in chain and CRCs, and completes the seal. `chain` is what its records carry, and becomes what those of the next batch
+    /// do. Nothing is written before; it is a step of its own so that another thread can take it. Nothing where it was done.
+    pub fn finish(&mut self, chain: &mut u64) {
+        if std::mem::replace(&mut self.is_finished, true) {
             return;
         }
-        let (batch, seal) = self.buffer[..self.len].split_at_mut(self.len - SEAL_LEN);
-        digest(batch, &mut self.digest);
-        record::finish_seal(seal, self.salt, checksum::truncated(self.digest.finalize()));
-        self.is_finished = true;
+        if let Some(header) = &mut self.begins {
+            header.entering_chain = *chain;
+        }
+        let records = &mut self.buffer[..self.len];
+        link(records, self.len - SEAL_LEN, self.salt, *chain, &mut self.digest);
+        let digest = checksum::truncated(self.digest.finalize());
+        record::finish_seal(&mut records[self.len - SEAL_LEN..], self.salt, digest);
+        *chain = checksum::chain(digest);
     }
 }
 
-/// Records that are linked together, in bytes: they are still in the nearest cache then.
-const LINK_LEN: usize = 8 << 10;
+/// Bytes of records laid down before they go where they belong: they are still in the nearest cache then.
+const NEAR_LEN: usize = 8 << 10;
 
-/// Takes records up into `digest`, a piece that fits the second-level cache at a time.
-fn digest(records: &[u8], digest: &mut blake3::Hasher) {
-    /// BLAKE3 is fastest on pieces of whole powers of two.
+/// Gives records chains and CRCs, and takes the first `len` bytes of them up into `digest`, while they are near.
+fn link(records: &mut [u8], len: usize, salt: Salt, chain: u64, digest: &mut blake3::Hasher) {
+    /// Fits the second-level cache. BLAKE3 is fastest on whole powers of two.
     const PIECE_LEN: usize = 64 << 10;
-    for piece in records.chunks(PIECE_LEN) {
-        digest.update(piece);
+    let (mut linked, mut start) = (0, 0);
+    while start < len {
+        let end = len.min(start + PIECE_LEN);
+        linked = record::link(records, salt, chain, linked, end);
+        digest.update(&records[start..end]);
+        start = end;
     }
+    record::link(records, salt, chain, linked, records.len());
 }
 
 /// Encodes commands into the batch under way.
@@ -88,6 +101,7 @@ pub struct Encoder {
     header: SegmentHeader,
     /// The next batch is the first of this segment.
     is_fresh: bool,
+    salt: Salt,
     stamp: Stamp,
     last: Last,
     /// Byte of the segment at which `buffer` starts.
@@ -95,9 +109,9 @@ pub struct Encoder {
     buffer: Buffer,
     /// Bytes of the buffer in use, what is still in `near` included.
     used: usize,
-    /// The records stand in `buffer` up to there, with their chains and CRCs; what follows is in `near`.
-    linked: usize,
-    /// Where records are laid down: few enough to stay in the nearest caches until they are linked and go to `buffer`.
+    /// The records stand in `buffer` up to there; what follows is in `near`.
+    moved: usize,
+    /// Where records are laid down: few enough to stay in the nearest caches until they go to `buffer`.
     near: Buffer,
     /// Byte of the segment at which the batch starts.
     batch_start: u64,
@@ -114,8 +128,22 @@ impl Encoder {
     /// Goes on at `tail`. `engine_version` is that of the engine deciding the commands to come.
     pub fn new(config: &PersistConfig, engine_version: u32, epoch: u32, tail: &Tail) -> Encoder {
         assert!(tail.offset.is_multiple_of(BLOCK_LEN as u64), "a journal goes on at a block boundary");
-        let stamp =
-            Stamp { salt: tail.header.salt(), chain: tail.chain, durable_seq: tail.last.sequence, epoch };
+        Encoder::amid(config, engine_version, epoch, tail, &[], 0)
+    }
+
+    /// Goes on at `tail` with the batch whose first bytes are `written`, of which `command_count` records are commands.
+    pub(crate) fn amid(
+        config: &PersistConfig,
+        engine_version: u32,
+        epoch: u32,
+        tail: &Tail,
+        written: &[u8],
+        command_count: u64,
+    ) -> Encoder {
+        let batch_start = tail.offset - written.len() as u64;
+        let batch_seq = tail.last.sequence - command_count;
+        let mut digest = blake3::Hasher::new();
+        digest.update(written);
         let mut encoder = Encoder {
             batch_len: config.batch_len,
             mode: mode_code(config.mode),
@@ -124,18 +152,19 @@ impl Encoder {
             next_segment_len: config.segment_len,
             header: tail.header,
             is_fresh: false,
-            stamp,
+            salt: tail.header.salt(),
+            stamp: Stamp { durable_seq: batch_seq, epoch },
             last: tail.last,
             start: tail.offset,
             buffer: Encoder::room(config.batch_len),
             used: 0,
-            linked: 0,
-            near: Buffer::zeroed(LINK_LEN + RECORD_LEN_MAX),
-            batch_start: tail.offset,
-            mark: tail.offset,
-            command_count: 0,
-            batch_seq: tail.last.sequence,
-            digest: blake3::Hasher::new(),
+            moved: 0,
+            near: Buffer::zeroed(NEAR_LEN + RECORD_LEN_MAX),
+            batch_start,
+            mark: batch_start,
+            command_count,
+            batch_seq,
+            digest,
         };
         encoder.roll_if_full();
         encoder
@@ -188,43 +217,43 @@ impl Encoder {
             "commands reach the journal in order, without gap"
         );
         let distance = self.distance();
-        let at = self.used - self.linked;
+        let at = self.used - self.moved;
         let len = self.stamp.command(&mut self.near[at..], command, distance);
         self.used += len;
         self.last = Last { sequence: command.sequence, time_ns: command.time_ns };
         self.command_count += 1;
-        if at + len >= LINK_LEN {
-            self.link();
+        if at + len >= NEAR_LEN {
+            self.move_near();
         }
     }
 
-    /// Gives the records laid down their chains and CRCs, and brings them where they belong. Many of a batch go past the caches
-    /// to where a disk will fetch them; few are wanted again at once.
+    /// Brings the records laid down where they belong. Many of a batch go past the caches to where another thread or a disk will
+    /// fetch them; few are wanted again at once.
     #[inline(never)]
-    fn link(&mut self) {
-        let len = self.used - self.linked;
-        self.stamp.link(&mut self.near, 0, len);
-        let (near, room) = (&self.near[..len], &mut self.buffer[self.linked..self.used]);
-        if self.is_in_turn && len >= LINK_LEN {
+    fn move_near(&mut self) {
+        let len = self.used - self.moved;
+        let (near, room) = (&self.near[..len], &mut self.buffer[self.moved..self.used]);
+        if self.is_in_turn && len >= NEAR_LEN {
             streamed::copy(room, near);
         } else {
             room.copy_from_slice(near);
         }
-        self.linked = self.used;
+        self.moved = self.used;
     }
 
     /// What was taken since the last part or batch, to be written at once though it is not sealed; the buffer is
-    /// reused for what comes next. `None` when there is nothing. Only for mode `written`.
-    pub fn take_part<R>(&mut self, write: impl FnOnce(u64, &[u8]) -> R) -> Option<R> {
+    /// reused for what comes next. `None` when there is nothing. Only for mode `written`, in which every batch is finished before
+    /// the next is begun: its `chain` is known.
+    pub fn take_part<R>(&mut self, chain: u64, write: impl FnOnce(u64, &[u8]) -> R) -> Option<R> {
         debug_assert!(!self.is_fresh, "a segment is begun by a whole batch");
         if self.used == 0 {
             return None;
         }
-        self.link();
-        digest(&self.buffer[..self.used], &mut self.digest);
+        self.move_near();
+        link(&mut self.buffer[..self.used], self.used, self.salt, chain, &mut self.digest);
         let result = write(self.start, &self.buffer[..self.used]);
         self.start += self.used as u64;
-        (self.used, self.linked) = (0, 0);
+        (self.used, self.moved) = (0, 0);
         Some(result)
     }
 
@@ -238,11 +267,12 @@ impl Encoder {
             digest: [0; 16],
             batch_len: self.start + self.used as u64 - self.batch_start,
             command_count: self.command_count,
+            reserved: [0; 4],
         };
         let distance = self.distance();
-        let at = self.used - self.linked;
+        let at = self.used - self.moved;
         self.used += self.stamp.seal(&mut self.near[at..], &seal, self.last, distance);
-        self.link();
+        self.move_near();
         let batch = Batch {
             buffer: std::mem::replace(&mut self.buffer, next),
             len: self.used,
@@ -250,7 +280,7 @@ impl Encoder {
             whole_len: self.start + self.used as u64 - self.batch_start,
             begins: self.is_fresh.then_some(self.header),
             last: self.last.sequence,
-            salt: self.stamp.salt,
+            salt: self.salt,
             digest: std::mem::take(&mut self.digest),
             is_finished: false,
         };
@@ -259,7 +289,7 @@ impl Encoder {
             (self.mark, self.stamp.durable_seq) = (self.batch_start, self.batch_seq);
         }
         self.start += self.used as u64;
-        (self.used, self.linked) = (0, 0);
+        (self.used, self.moved) = (0, 0);
         self.batch_start = self.start;
         self.batch_seq = self.last.sequence;
         self.command_count = 0;
@@ -289,10 +319,10 @@ impl Encoder {
             }
             let distance = self.distance();
             let len = left.min(RECORD_LEN_MAX);
-            let at = self.used - self.linked;
+            let at = self.used - self.moved;
             self.used += self.stamp.pad(&mut self.near[at..], len, self.last, distance);
-            if at + len >= LINK_LEN {
-                self.link();
+            if at + len >= NEAR_LEN {
+                self.move_near();
             }
         }
     }
@@ -308,7 +338,9 @@ impl Encoder {
         self.header = SegmentHeader {
             number: self.header.number + 1,
             first_seq: self.last.sequence + 1,
-            entering_chain: self.stamp.chain,
+            // Told when the batch before its first is finished.
+            entering_chain: 0,
+            schema: SCHEMA,
             entering_time_ns: self.last.time_ns,
             mode: self.mode,
             segment_len: self.next_segment_len,
@@ -316,7 +348,7 @@ impl Encoder {
             engine_version: self.engine_version,
             ..self.header
         };
-        self.stamp.salt = self.header.salt();
+        self.salt = self.header.salt();
         self.start = DATA_START;
         self.batch_start = DATA_START;
         // A segment is begun only when all before it is durable.

@@ -89,7 +89,7 @@ impl Current {
     }
 }
 
-/// Threads that flush: two that write, and one that works out digests of the batches to come. Whoever has written a batch goes
+/// Threads that flush: two that write, and one that finishes the batches to come. Whoever has written a batch goes
 /// on with the next one itself if that is ready: waking another first would leave the disk without work for as long.
 const THREADS: usize = 3;
 
@@ -125,6 +125,8 @@ struct Shared {
 struct Queue {
     /// Where what is settled last was written to.
     current: Current,
+    /// What the records of the next batch to be finished carry; `None` while the one before is being finished.
+    chain: Option<u64>,
     jobs: VecDeque<(u64, Job)>,
     /// Jobs whose batches are finished, to be written in their turn.
     ready: Vec<(u64, Job)>,
@@ -160,15 +162,17 @@ struct Ended {
 pub(crate) type Done = (Buffer, Result<(), PersistError>);
 
 impl Flushing {
-    /// Goes on in the segment `current`.
+    /// Goes on in the segment `current`, with a batch whose records carry `chain`.
     pub(crate) fn new(
         storage: Arc<dyn Storage>,
         current: Current,
+        chain: u64,
         gate: Arc<Gate>,
         status: Arc<JournalStatus>,
     ) -> Flushing {
         let queue = Queue {
             current,
+            chain: Some(chain),
             jobs: VecDeque::new(),
             ready: Vec::new(),
             turn: 0,
@@ -233,9 +237,11 @@ impl Flushing {
     /// Flushes on this thread. Only while nothing is under way.
     pub(crate) fn flush_here(&mut self, mut job: Job) -> Done {
         debug_assert_eq!(self.in_flight(), 0);
-        job.batch.finish();
         let shared = &self.shared;
         let mut queue = shared.lock();
+        if let Some(chain) = &mut queue.chain {
+            job.batch.finish(chain);
+        }
         let current = queue.begin(&job, &shared.status);
         drop(queue);
         let result = shared.put(current, &job);
@@ -323,11 +329,11 @@ impl Shared {
                 }
                 self.changed.notify_all();
                 self.bell.ring();
-            } else if let Some((number, mut job)) = queue.jobs.pop_front() {
-                self.call_for_the_rest(&queue);
+            } else if let Some((mut chain, (number, mut job))) = queue.next_to_finish() {
                 drop(queue);
-                job.batch.finish();
+                job.batch.finish(&mut chain);
                 queue = self.lock();
+                queue.chain = Some(chain);
                 // Whoever writes looks here next, and if nobody does this thread does: nobody needs to be woken.
                 queue.ready.push((number, job));
             } else if queue.is_stopped {
@@ -341,7 +347,7 @@ impl Shared {
 
     /// Wakes another thread if this one leaves something undone: nobody else may come to look for it.
     fn call_for_the_rest(&self, queue: &Queue) {
-        if !queue.jobs.is_empty() || queue.place_to_write().is_some() {
+        if queue.chain.is_some() && !queue.jobs.is_empty() || queue.place_to_write().is_some() {
             self.given.notify_one();
         }
     }
@@ -421,6 +427,14 @@ impl Shared {
 }
 
 impl Queue {
+    /// The next batch to be finished, and what its records carry. One at a time: each carries the digest of the one before.
+    fn next_to_finish(&mut self) -> Option<(u64, (u64, Job))> {
+        let chain = self.chain?;
+        let job = self.jobs.pop_front()?;
+        self.chain = None;
+        Some((chain, job))
+    }
+
     /// The job whose turn it is, unless it is not ready or must not be begun yet.
     fn next_to_write(&mut self) -> Option<(u64, Job)> {
         let place = self.place_to_write()?;

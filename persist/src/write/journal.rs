@@ -32,6 +32,8 @@ pub struct Journal {
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) lock: Lock,
     pub(crate) encoder: Encoder,
+    /// What the records of the next batch carry.
+    pub(crate) chain: u64,
     pub(crate) current: Current,
     pub(crate) position: Position,
     pub(crate) stock: Stock,
@@ -57,6 +59,8 @@ const CLOSE_WAIT: Duration = Duration::from_secs(2);
 pub struct Journaller {
     consumer: Consumer<Command>,
     encoder: Encoder,
+    /// What the records of the batch under way carry, in mode `written`; whoever flushes knows it otherwise.
+    chain: u64,
     flushing: Flushing,
     supply: Supply,
     gate: Arc<Gate>,
@@ -111,7 +115,7 @@ impl Journaller {
         consumer: Consumer<Command>,
         gate: Arc<Gate>,
     ) -> Result<Journaller, PersistError> {
-        let Journal { config, storage, lock, encoder, current, position, stock } = journal;
+        let Journal { config, storage, lock, encoder, chain, current, position, stock } = journal;
         let status = Arc::new(JournalStatus::new(current.header.segment_len, position, config.shed_after));
         let threads = PersistError::io("start", "a thread of the journal");
         let supply = Supply::start(
@@ -124,7 +128,7 @@ impl Journaller {
             gate.clone(),
         );
         let supply = supply.map_err(threads)?;
-        let mut flushing = Flushing::new(storage, current.clone(), gate.clone(), status.clone());
+        let mut flushing = Flushing::new(storage, current.clone(), chain, gate.clone(), status.clone());
         if is_threaded && (config.mode == GateMode::Written || config.inline_len < config.batch_len) {
             flushing.start().map_err(PersistError::io("start", "a thread of the journal"))?;
         }
@@ -134,6 +138,7 @@ impl Journaller {
             free: (0..BATCHES).map(|_| Encoder::room(config.batch_len)).collect(),
             consumer,
             encoder,
+            chain,
             flushing,
             supply,
             gate,
@@ -248,7 +253,7 @@ impl Journaller {
 
     fn store_part(&mut self) -> Result<(), PersistError> {
         let Current { file, name, .. } = &self.current;
-        match self.encoder.take_part(|offset, bytes| file.write_at(offset, bytes)) {
+        match self.encoder.take_part(self.chain, |offset, bytes| file.write_at(offset, bytes)) {
             None => {}
             Some(Ok(())) => {
                 self.flushing.check_name(&self.current)?;
@@ -276,9 +281,13 @@ impl Journaller {
         self.is_unvouched = !self.encoder.is_empty();
         self.batch_since = None;
         let mut batch = self.encoder.close(next);
-        let is_stored = self.config.mode == GateMode::Written && batch.begins.is_none();
+        let is_written = self.config.mode == GateMode::Written;
+        if is_written {
+            // The next is stored part by part, which carry the digest of this one.
+            batch.finish(&mut self.chain);
+        }
+        let is_stored = is_written && batch.begins.is_none();
         if is_stored {
-            batch.finish();
             self.store(&batch)?;
         }
         let is_long = is_stored

@@ -2,7 +2,7 @@
 //! holds can be read, a million commands give the same journal and the same state in every build, and commands that
 //! another version of the engine decided are never replayed: only its snapshots are taken.
 //!
-//! After a deliberate change of format (a new schema, a new file beside the old one) or of decisions (a new
+//! After a deliberate change of format (a new schema, a new file beside the old ones) or of decisions (a new
 //! `ENGINE_VERSION`): `RINGSIDE_GOLDEN=print cargo test -p ringside-persist --release --test journal compatibility:: --
 //! --nocapture` prints what this build writes.
 
@@ -18,6 +18,8 @@ use ringside_core::ring::{self, Mapping, Options, Wait};
 use ringside_persist::archive::ArchiveError;
 use ringside_persist::config::{Method, PersistConfig};
 use ringside_persist::error::{FoldError, PersistError};
+use ringside_persist::format::record::len_at;
+use ringside_persist::format::segment::DATA_START;
 use ringside_persist::read::survey::survey;
 use ringside_persist::read::tail::walk;
 use ringside_persist::read::verify::verify;
@@ -33,17 +35,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// BLAKE3 of all segments of [`MILLION`] commands of [`Flow`] from [`SEED`], one after the other.
-const JOURNAL: &str = "9127bc65a8e9c1df22a3092be54d348a6e78b615e1ea02f762e2ae5731ad4335";
+const JOURNAL: &str = "435808c0d743e6c79e99e3f874cdcf924912e1adae9816c6bd0639b5265600d3";
 /// Hash of the real engine's state after them. Belongs to `ENGINE_VERSION`, as the vectors of core's replay test do.
 const STATE: &str = "32e5c8c18dd0a5aa43a00638eff451b0";
 const SEED: u64 = 20_260;
 const MILLION: usize = 1_000_000;
 
-/// Kinds of format 1, each with a body that fills it. A kind that comes later gets a golden file of its own.
-const KINDS: [u16; 15] = [1, 2, 3, 4, 5, 16, 17, 32, 33, 34, 48, 49, 50, 51, 52];
-/// Kinds that came later, each with a file `kind-<number>.txt`.
-const LATER_KINDS: [u16; 1] = [104];
-const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/format-1.txt");
+/// Kinds when format 1 was written, each with a body that fills it; when format 2 was. A kind that comes later gets a golden file
+/// of its own.
+const KINDS: [u16; 16] = [1, 2, 3, 4, 5, 16, 17, 32, 33, 34, 48, 49, 50, 51, 52, 104];
+/// Every format there was, how many of the kinds are in it, and the schema of its segments. The last is the one that is written.
+const FORMATS: [(&str, usize, u16); 3] = [("format-1", 15, 1), ("kind-104", 0, 1), ("format-2", 16, 2)];
 
 fn is_printing() -> bool {
     std::env::var("RINGSIDE_GOLDEN").is_ok_and(|value| value == "print")
@@ -78,9 +80,13 @@ fn shape_of(kind: u16) -> Command {
     shape(kind, Kind::from_code(kind).expect("kinds are never taken away").body_len())
 }
 
-/// One command of each kind, one of a kind nobody knows, one with a reserved field in use.
-fn shapes() -> Vec<Command> {
-    let mut commands: Vec<Command> = KINDS.into_iter().map(shape_of).collect();
+/// What a format's golden file holds: one command of each kind, one of a kind nobody knows, one with a reserved field in use; or the
+/// one kind that it is of.
+fn shapes(kinds: usize) -> Vec<Command> {
+    if kinds == 0 {
+        return vec![shape_of(104)];
+    }
+    let mut commands: Vec<Command> = KINDS[..kinds].iter().copied().map(shape_of).collect();
     // A decision to pass over a command that is not there, or replay would look for it.
     commands[14].body[..8].copy_from_slice(&u64::MAX.to_le_bytes());
     commands.push(shape(999, 152));
@@ -160,72 +166,123 @@ fn undump(text: &str) -> Faulty {
 #[test]
 fn bytes_are_written_as_ever() {
     let disk = Faulty::new(1);
-    write_shapes(&disk, &shapes());
-    is_golden(&disk, GOLDEN);
-    for kind in LATER_KINDS {
-        let disk = Faulty::new(1);
-        write_shapes(&disk, &[shape_of(kind)]);
-        is_golden(&disk, &golden_of(kind));
-    }
-}
-
-fn golden_of(kind: u16) -> String {
-    format!("{}/tests/golden/kind-{kind}.txt", env!("CARGO_MANIFEST_DIR"))
-}
-
-fn is_golden(disk: &Faulty, path: &str) {
-    let text = dump(disk);
+    let (name, kinds, _) = FORMATS[FORMATS.len() - 1];
+    write_shapes(&disk, &shapes(kinds));
+    let text = dump(&disk);
     if is_printing() {
-        println!("{path}:\n{text}");
+        println!("{name}:\n{text}");
         return;
     }
-    let golden = std::fs::read_to_string(path).unwrap();
+    let golden = golden(name);
     for (number, (line, expected)) in text.lines().zip(golden.lines()).enumerate() {
-        assert_eq!(line, expected, "line {} of {path}", number + 1);
+        assert_eq!(line, expected, "line {} of {name}", number + 1);
     }
     assert_eq!(text.len(), golden.len());
     assert!(dump(&undump(&text)) == text, "the test's own reading of its text");
 }
 
+fn golden(name: &str) -> String {
+    std::fs::read_to_string(format!("{}/tests/golden/{name}.txt", env!("CARGO_MANIFEST_DIR"))).unwrap()
+}
+
 #[test]
-fn commands_of_later_kinds_are_read() {
-    for kind in LATER_KINDS {
-        let disk = undump(&std::fs::read_to_string(golden_of(kind)).unwrap());
+fn bytes_of_every_format_are_read() {
+    for (name, kinds, schema) in FORMATS {
+        let disk = undump(&golden(name));
+        let expected = write_shapes(&Faulty::new(1), &shapes(kinds));
         let mut found = Vec::new();
-        let walked = walk(&disk, &survey(&disk).unwrap(), 0, None, |_, record| {
+        let survey = survey(&disk).unwrap();
+        assert!(survey.segments.len() > 1 || kinds == 0, "a segment's end is among the shapes");
+        assert!(survey.segments.iter().all(|read| read.header.schema == schema));
+        let walked = walk(&disk, &survey, 0, None, |_, record| {
+            assert_eq!(record.header.schema, schema);
             found.push(record.command());
             Ok(())
         });
         assert_eq!(walked.unwrap().cut, None);
-        found.retain(|command| command.kind == kind);
-        assert_eq!(found, write_shapes(&Faulty::new(1), &[shape_of(kind)]));
+        assert_eq!(found.remove(0).kind, Kind::OpenEpoch as u16);
+        assert!(found == expected, "{name}: {found:?}");
+
+        // With the snapshot, and without it from the first command, the same state.
+        let mut count = Count::default();
+        let with = recover_ledger(Arc::new(disk.process_end()), &config(), &mut count).unwrap();
+        assert_eq!(with.report.snapshot, Some(expected.len() as u64 + 1));
+        assert_eq!(count.events, with.next_sequence - 1);
+        disk.remove(survey.snapshots.last().unwrap()).unwrap();
+        let without = recover_ledger(Arc::new(disk), &config(), &mut ()).unwrap();
+        assert_eq!(without.report.snapshot, None);
+        assert_eq!(with.engine.hash(), without.engine.hash());
     }
 }
 
+/// A journal that an earlier build has left, whole or torn at any record, is sealed and gone on with where it ends, in the segment
+/// that it was in and in those after it.
 #[test]
-fn bytes_of_format_1_are_read() {
-    let disk = undump(&std::fs::read_to_string(GOLDEN).unwrap());
-    let expected = write_shapes(&Faulty::new(1), &shapes());
-    let mut found = Vec::new();
-    let survey = survey(&disk).unwrap();
-    assert!(survey.segments.len() > 1, "a segment's end is among the shapes");
-    let walked = walk(&disk, &survey, 0, None, |_, record| {
-        found.push(record.command());
-        Ok(())
-    });
-    assert_eq!(walked.unwrap().cut, None);
-    assert_eq!(found.remove(0).kind, Kind::OpenEpoch as u16);
-    assert!(found == expected, "{found:?}");
+fn a_journal_of_an_earlier_format_is_gone_on_with() {
+    let (_, kinds, _) = FORMATS[0];
+    let given = shapes(kinds).len() as Sequence + 1;
+    let left = || {
+        let disk = undump(&golden("format-1"));
+        // It would know of what is torn.
+        survey(&disk).unwrap().snapshots.iter().for_each(|name| disk.remove(name).unwrap());
+        disk
+    };
+    let last = survey(&left()).unwrap().segments.pop().unwrap().header;
+    let bytes = left().bytes(&last.name()).unwrap();
+    let mut places = vec![DATA_START as usize];
+    while let Some(at) =
+        places.last().copied().filter(|at| bytes.get(at + 44).is_some_and(|schema| *schema > 0))
+    {
+        places.push(at + len_at(&bytes[at..]).unwrap());
+    }
+    assert!(places.len() > 4, "{places:?}");
+    for torn in places {
+        let disk = left();
+        disk.tamper(&last.name(), |bytes| bytes[torn..].fill(0));
+        let kept = walk(&disk, &survey(&disk).unwrap(), 0, None, |_, _| Ok(())).unwrap().end.last.sequence;
+        assert!((last.first_seq - 1..=given).contains(&kept), "torn at {torn}: {kept}");
+        let mut session = Session::open(Arc::new(disk.clone()), &config()).unwrap();
+        assert_eq!(session.report.last, kept);
+        let (mut random, mut truth) = (Random::new(torn as u64), vec![0; 2]);
+        while survey(&disk).unwrap().segments.len() < 5 {
+            for _ in 0..20 {
+                assert!(session.publish(crate::common::random_command(&mut random), &mut truth));
+            }
+            session.settle();
+        }
+        session.journaller.close();
+        let mut schemas = Vec::new();
+        let survey = survey(&disk).unwrap();
+        let walked = walk(&disk, &survey, 0, None, |header, record| {
+            schemas.push((header.schema, record.header.schema));
+            Ok(())
+        });
+        assert_eq!(walked.unwrap().end.last.sequence + 1, session.next, "torn at {torn}");
+        let earlier = schemas.iter().filter(|schemas| **schemas == (1, 1)).count() as Sequence;
+        assert_eq!(earlier, kept, "torn at {torn}");
+        assert!(schemas.is_sorted() && schemas.contains(&(2, 2)), "torn at {torn}: {schemas:?}");
+        let again = recover_ledger(Arc::new(disk), &config(), &mut ()).unwrap();
+        let opening = again.engine.openings.last().unwrap();
+        assert_eq!(again.engine.hash(), Ledger::next_hash(session.hash, opening), "torn at {torn}");
+    }
+}
 
-    // With the snapshot, and without it from the first command, the same state.
-    let mut count = Count::default();
-    let with = recover_ledger(Arc::new(disk.process_end()), &config(), &mut count).unwrap();
-    assert_eq!(with.report.snapshot, Some(expected.len() as u64 + 1));
-    assert_eq!(count.events, with.next_sequence - 1);
-    disk.remove(survey.snapshots.last().unwrap()).unwrap();
-    let without = recover_ledger(Arc::new(disk), &config(), &mut ()).unwrap();
-    assert_eq!(without.report.snapshot, None);
-    assert_eq!(with.engine.hash(), without.engine.hash());
+/// What an earlier build has written is judged as strictly as by itself.
+#[test]
+fn every_flipped_bit_of_an_earlier_format_is_found() {
+    let disk = undump(&golden("format-1"));
+    let survey = survey(&disk).unwrap();
+    let name = survey.header(0).name();
+    for byte in DATA_START as usize..config().segment_len as usize {
+        for bit in 0..8 {
+            disk.tamper(&name, |bytes| bytes[byte] ^= 1 << bit);
+            match walk(&disk, &survey, 0, None, |_, _| Ok(())) {
+                Err(PersistError::Rot { segment, .. }) => assert_eq!(segment, name),
+                other => panic!("bit {bit} of byte {byte}: {other:?}"),
+            }
+            disk.tamper(&name, |bytes| bytes[byte] ^= 1 << bit);
+        }
+    }
 }
 
 #[test]

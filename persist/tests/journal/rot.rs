@@ -364,7 +364,7 @@ fn every_flipped_bit_of_a_snapshot_is_found() {
     let moment = Moment {
         journal_id: [7; 16],
         sequence: 99,
-        chain: 1,
+        mark: 1,
         time_ns: 2,
         epoch: 3,
         engine_version: 1,

@@ -109,7 +109,7 @@ fn damage_is_named() {
     // Whole by itself, but of another history than the journal's.
     let foreign = disk.process_end();
     let held = snapshot_store::read(&foreign, snapshot).unwrap();
-    let other = Moment { chain: held.moment.chain ^ 1, ..held.moment };
+    let other = Moment { mark: held.moment.mark ^ 1, ..held.moment };
     snapshot_store::write(&foreign, &other, held.engine(), held.views()).unwrap();
     let verdict = look(&foreign);
     assert!(!verdict.is_sound(), "{verdict}");
@@ -147,7 +147,7 @@ fn a_snapshot_that_is_not_what_it_says_is_passed_over_and_named() {
 
     // Of a history that the journal does not hold, and nothing in the snapshot itself tells.
     let foreign = disk.process_end();
-    let other = Moment { chain: moment.chain ^ 1, ..moment };
+    let other = Moment { mark: moment.mark ^ 1, ..moment };
     snapshot_store::write(&foreign, &other, held.engine(), held.views()).unwrap();
     match recover_ledger(Arc::new(foreign), &config(""), &mut ()) {
         Err(PersistError::Snapshot { file, reason }) => {

@@ -93,15 +93,15 @@ fn main() -> Result<()> {
         let medians = |rate: &dyn Fn() -> f64| -> f64 {
             median(&(0..arguments.repetitions).map(|_| rate()).collect::<Vec<f64>>()) / 1e6
         };
-        let rate = |is_digested| medians(&|| encoding(&commands, arguments.commands, is_digested));
+        let rate = |is_finished| medians(&|| encoding(&commands, arguments.commands, is_finished));
         writeln!(text, "encoding alone, one thread: {:.0} MB/s", rate(false))?;
-        writeln!(text, "  with digests:             {:.0} MB/s", rate(true))?;
+        writeln!(text, "  with sums:                {:.0} MB/s", rate(true))?;
         let each: Vec<Pieces> =
             (0..arguments.repetitions).map(|_| pieces(&commands, arguments.commands)).collect();
         let of = |piece: fn(&Pieces) -> f64| median(&each.iter().map(piece).collect::<Vec<f64>>()) / 1e6;
         writeln!(
             text,
-            "  each by itself: records {:.0} MB/s, chains and CRCs {:.0} MB/s, digests {:.0} MB/s\n",
+            "  each by itself: records {:.0} MB/s, CRCs {:.0} MB/s, digests {:.0} MB/s\n",
             of(|pieces| pieces.records),
             of(|pieces| pieces.links),
             of(|pieces| pieces.digests)

@@ -1,12 +1,11 @@
 //! Bytes back into records and commands: whether a record's own bytes agree with each other, and what it says.
 
 use super::{
-    CHAIN, DISTANCE_MASK, HEADER_LEN, Header, PAD, RAW, RECORD_LEN_MAX, SCHEMA, SEAL, Seal, behind,
-    body_len_of, chained, padded,
+    DISTANCE_MASK, HEADER_LEN, Header, PAD, RAW, RECORD_LEN_MAX, SEAL, Seal, body_len_of, is_known, padded,
 };
-use crate::format::checksum::{self, Block, Salt, Words};
-use ringside_core::command::{Command, Kind};
-use ringside_core::ids::Sequence;
+use crate::format::checksum::Salt;
+use crate::format::schema_1;
+use ringside_core::command::Command;
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
 /// Whether all bytes are zero. Looks at all of them, so that it can take many at a time.
@@ -35,11 +34,11 @@ pub enum Flaw {
     Crc,
     /// The CRC matches, but the padding or a reserved flag is not zero.
     Padding,
-    /// A valid record, not the successor of the one before: the chain does not match.
+    /// A valid record that belongs elsewhere: the chain does not match.
     Chain,
     /// The chain matches, the sequence is not the next.
     Sequence,
-    /// The epoch is lower than that of the record before.
+    /// The epoch is lower than that of the record before, or a command's another than that of its batch.
     Epoch,
     /// A seal whose digest or counts do not fit its batch.
     Seal,
@@ -53,9 +52,9 @@ impl std::fmt::Display for Flaw {
             Flaw::Length => "its length field is out of range",
             Flaw::Crc => "its checksum does not match",
             Flaw::Padding => "its padding is not zero",
-            Flaw::Chain => "it does not follow the record before it",
+            Flaw::Chain => "it does not follow what is before it",
             Flaw::Sequence => "its sequence is not the next",
-            Flaw::Epoch => "its epoch is lower than that of the record before it",
+            Flaw::Epoch => "its epoch is not that of the records before it",
             Flaw::Seal => "the seal does not fit its batch",
             Flaw::End => "the segment ends inside it",
         })
@@ -72,88 +71,23 @@ pub fn len_at(bytes: &[u8]) -> Option<usize> {
     (len <= RECORD_LEN_MAX - HEADER_LEN).then(|| HEADER_LEN + padded(len))
 }
 
-/// The chain that the record at the start of `bytes` carries. Its header is there whole.
-#[inline]
-pub(crate) fn chain_at(bytes: &[u8]) -> u64 {
-    let (words, _) = bytes.as_chunks::<8>();
-    u64::from_le_bytes(words[CHAIN])
-}
-
-/// The type of a record by the words of its header.
-#[inline(always)]
-pub(crate) fn kind_of(header: &Words) -> u16 {
-    (header[5] >> 48) as u16
-}
-
 /// The record at the start of `bytes`, which reach to the end of the segment, or hold what [`len_at`] says, or [`RECORD_LEN_MAX`].
 /// `bytes` are aligned to 8.
 #[inline]
 pub fn parse(bytes: &[u8], salt: Salt) -> Result<Record<'_>, Flaw> {
-    parse_unless(bytes, salt, |_| false)
-}
-
-/// As [`parse`], for bytes that were looked at before: where `is_summed` says of a record of so many bytes that its CRC was
-/// found right, it is not worked out again.
-#[inline]
-pub(crate) fn parse_unless(
-    bytes: &[u8],
-    salt: Salt,
-    is_summed: impl FnOnce(usize) -> bool,
-) -> Result<Record<'_>, Flaw> {
     let (header, _) = Header::ref_from_prefix(bytes).map_err(|_| Flaw::End)?;
     let len = header.len as usize;
     if len > RECORD_LEN_MAX - HEADER_LEN || HEADER_LEN + padded(len) > bytes.len() {
         return Err(Flaw::Length);
     }
     let record = &bytes[..HEADER_LEN + padded(len)];
-    if !is_summed(record.len()) && salt.crc(record) != header.crc32c {
+    if salt.crc(record) != header.crc32c {
         return Err(Flaw::Crc);
     }
     if header.flags & !DISTANCE_MASK != 0 || !is_zero(&record[HEADER_LEN + len..]) {
         return Err(Flaw::Padding);
     }
     Ok(Record { header, bytes: record })
-}
-
-/// What a record that needs no closer look says of its place in the journal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Plain {
-    /// See [`Header::seq`].
-    pub(crate) sequence: Sequence,
-    /// See [`Header::ts_ns`].
-    pub(crate) time_ns: i64,
-    /// See [`Header::epoch`].
-    pub(crate) epoch: u32,
-    /// A command, no pad.
-    pub(crate) is_command: bool,
-}
-
-/// Looks at a whole record whose sums are right, by the words of its header: `None` for all but pads, and commands of a known
-/// kind that nobody has to look at before they are replayed.
-#[inline(always)]
-pub(crate) fn plain_of(header: &Words, body: &[Block]) -> Option<Plain> {
-    let (len, schema, kind) = (header[0] as u32 as usize, (header[5] >> 32) as u16, kind_of(header));
-    let is_command = body_len_of(kind) == Some(len) && kind != Kind::SkipCommand as u16;
-    let is_plain = schema == SCHEMA
-        && (header[6] >> 32) as u32 & !DISTANCE_MASK == 0
-        && (is_command || kind == PAD)
-        && is_padded(body, len);
-    is_plain.then(|| Plain {
-        sequence: header[1],
-        time_ns: header[4].cast_signed(),
-        epoch: header[5] as u32,
-        is_command,
-    })
-}
-
-/// Whether only zeros stand in `body` from byte `len` on.
-#[inline(always)]
-fn is_padded(body: &[Block], len: usize) -> bool {
-    match body {
-        // Nearly every one.
-        [block] if len.is_multiple_of(8) => behind::<8>(block.as_chunks::<8>().0, len) == 0,
-        _ => is_zero(&body.as_flattened()[len..]),
-    }
 }
 
 /// What a record is for.
@@ -165,7 +99,7 @@ pub enum Class {
     Pad,
     /// Ends a batch.
     Seal,
-    /// Nothing this version can read: an unknown type, schema or body length.
+    /// Nothing this version can read: an unknown type, schema or body length, or a seal that says more than is known.
     Unknown,
 }
 
@@ -182,24 +116,34 @@ impl<'a> Record<'a> {
     #[inline]
     pub fn class(&self) -> Class {
         let len = self.header.len as usize;
-        if self.header.schema != SCHEMA {
+        if !is_known(self.header.schema) {
             return Class::Unknown;
         }
         match self.header.kind {
             PAD => Class::Pad,
-            SEAL if len == size_of::<Seal>() => Class::Seal,
+            SEAL if self.is_schema_1() && len == schema_1::SEAL_BODY_LEN => Class::Seal,
+            SEAL if !self.is_schema_1() && len == size_of::<Seal>() => match self.seal().reserved {
+                [0, 0, 0, 0] => Class::Seal,
+                _ => Class::Unknown,
+            },
             RAW if len == size_of::<Command>() => Class::Command,
             kind if body_len_of(kind) == Some(len) => Class::Command,
             _ => Class::Unknown,
         }
     }
 
-    /// Chain that the record after it must carry.
+    /// Whether it is of the first schema.
     #[inline]
-    pub fn chain_after(&self) -> u64 {
-        let (blocks, _) = self.bytes.as_chunks::<HEADER_LEN>();
-        let [first, body @ ..] = blocks else { unreachable!("a record has a header") };
-        checksum::chain_of(self.header.chain, checksum::words(first), chained(self.header.kind, body))
+    pub fn is_schema_1(&self) -> bool {
+        self.header.schema == schema_1::SCHEMA
+    }
+
+    /// What tells it from any other that could stand in its place: itself, and through the chain every batch before its own.
+    pub fn mark(&self) -> u64 {
+        match self.is_schema_1() {
+            true => schema_1::chain_after(self),
+            false => self.header.chain ^ u64::from(self.header.crc32c),
+        }
     }
 
     /// Its body without padding.
@@ -251,7 +195,10 @@ impl<'a> Record<'a> {
 
     /// The content of a record of [`Class::Seal`].
     pub fn seal(&self) -> Seal {
-        Seal::read_from_bytes(self.body()).unwrap_or_else(|_| unreachable!("class checked the length"))
+        // Where the body is shorter zeros follow.
+        let (seal, _) = Seal::read_from_prefix(&self.bytes[HEADER_LEN..])
+            .unwrap_or_else(|_| unreachable!("class checked the length"));
+        seal
     }
 
     /// How many bytes before this record the durable mark stood when it was written.

@@ -17,7 +17,7 @@ use ringside_core::prefetch::Hint;
 use ringside_core::ring::{self, Consumer, Mapping, Options, Producer, Wait};
 use ringside_persist::config::PersistConfig;
 use ringside_persist::error::{FoldError, PersistError};
-use ringside_persist::format::checksum;
+use ringside_persist::format::schema_1;
 use ringside_persist::recover::machine::{Fold, Machine, Watch};
 use ringside_persist::recover::recovery::{Recovered, Report, recover_in};
 use ringside_persist::storage::Storage;
@@ -72,7 +72,7 @@ impl Ledger {
     pub fn next_hash(hash: u64, command: &Command) -> u64 {
         let mut block = [0; 192];
         block[..184].copy_from_slice(command.as_bytes());
-        checksum::chain(hash, &block)
+        schema_1::chain(hash, &block)
     }
 }
 
