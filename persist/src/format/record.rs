@@ -106,6 +106,7 @@ impl Header {
 }
 
 /// Whether this version reads records of that schema.
+#[inline]
 pub fn is_known(schema: u16) -> bool {
     (schema_1::SCHEMA..=SCHEMA).contains(&schema)
 }
@@ -126,6 +127,7 @@ pub struct Seal {
 }
 
 /// A body's room: `len` rounded up to a multiple of 64.
+#[inline]
 pub const fn padded(len: usize) -> usize {
     len.next_multiple_of(HEADER_LEN)
 }

@@ -157,6 +157,7 @@ impl Reader {
     }
 
     /// Records that were stepped over, as soon as nothing of the memory they lie in is needed any more.
+    #[inline]
     pub(crate) fn checked(&mut self) -> Option<Checked> {
         self.checked.take()
     }
@@ -206,6 +207,7 @@ impl Reader {
     /// The next record.
     ///
     /// Errors: the file cannot be read; a record that counts but is of a type this version does not know.
+    #[inline]
     pub fn step(&mut self) -> Result<Step<'_>, PersistError> {
         let Place { offset, .. } = self.place;
         if offset == self.limit {

@@ -191,7 +191,9 @@ fn read_segment(
             }
             Step::Record(_) => {}
         }
-        reader.checked().map_or(Ok(()), &mut take)?;
+        if let Some(checked) = reader.checked() {
+            take(checked)?;
+        }
     }
 }
 
