@@ -239,9 +239,8 @@ impl Flushing {
         debug_assert_eq!(self.in_flight(), 0);
         let shared = &self.shared;
         let mut queue = shared.lock();
-        if let Some(chain) = &mut queue.chain {
-            job.batch.finish(chain);
-        }
+        let Some(chain) = &mut queue.chain else { unreachable!("nothing is under way") };
+        job.batch.finish(chain);
         let current = queue.begin(&job, &shared.status);
         drop(queue);
         let result = shared.put(current, &job);

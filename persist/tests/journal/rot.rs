@@ -395,8 +395,8 @@ fn every_flipped_bit_of_a_snapshot_is_found() {
     });
 }
 
-/// A segment long enough that digests are worked out while it is read. What is wrong in it is found where a reader
-/// that works out everything itself finds it, and a seal that says something else of its batch is one of those things.
+/// A segment long enough to be read ahead. What is wrong in it is found where a reader that reads for itself finds it, and a
+/// seal that says something else of its batch is one of those things.
 #[test]
 fn digests_worked_out_ahead_hide_nothing() {
     let config = PersistConfig { segment_len: 5 << 20, spares: 1, opened_at_ns: 1, ..PersistConfig::new("") };
