@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::config::PersistConfig;
-use crate::format::record::{SCHEMA, SEAL_LEN};
+use crate::format::record::{HEADER_LEN, SCHEMA, SEAL_LEN};
 use crate::format::segment::MAGIC;
 use crate::storage::ahead::{Pool, read_ahead};
 use crate::storage::faulty::{Faulty, Random};
@@ -232,4 +232,33 @@ fn a_seal_counts_for_its_own_batch_only() {
     let mut mixed = own.clone();
     mixed[at..at + RECORD].copy_from_slice(&other[at..at + RECORD]);
     assert_eq!(first_bad(&mixed), ((START + BLOCK - SEAL_LEN) as u64, Flaw::Seal));
+}
+
+/// What is sound and in its place, and says something that this version cannot read, is neither passed over nor cut.
+#[test]
+fn what_this_version_does_not_know_is_refused() {
+    let (record, seal) = (START + 3 * RECORD, START + BLOCK - SEAL_LEN);
+    let (schema, kind, reserved) = (44, 46, HEADER_LEN + 32);
+    let cases = [
+        ("a schema to come", record, schema, SCHEMA as u8 + 1),
+        ("a schema before the segment's", record, schema, SCHEMA as u8 - 1),
+        ("a kind to come", record, kind, 0xee),
+        ("a seal that says more", seal, reserved, 1),
+        ("a seal that says more", seal, SEAL_LEN - 1, 1),
+    ];
+    for (what, at, byte, value) in cases {
+        let mut bytes = life(1, 1, &[20, 20]);
+        bytes[at + byte] = value;
+        record::link(&mut bytes, header().salt(), 5, at, at + 1);
+        let mut reader = reader(&bytes, false);
+        let error = loop {
+            match reader.step() {
+                Ok(Step::Record(_)) => {}
+                Ok(other) => panic!("{what}: {other:?}"),
+                Err(error) => break error,
+            }
+        };
+        let is_named = matches!(error, PersistError::UnknownRecord { offset, .. } if offset == at as u64);
+        assert!(is_named, "{what}: {error}");
+    }
 }
