@@ -11,7 +11,7 @@
 //!    it counts in its account's order margin. Of a maker's fill the exposure follows the trade; the level follows when the arriving
 //!    order is done with it.
 //! 3. [`PerpetualPosition`], then [`PerpetualWallet`], of whom it changed: behind the last fill of an order that arrived, its own
-//!    account first, then those of makers in the order in which they first traded, each only if it differs; behind a trade outside the book,
+//!    account first, then those of makers in the order in which they were met to trade, each only if it differs; behind a trade outside the book,
 //!    of who gives up, then of who takes; behind a Posting that is of no fill, what its wallet is in; behind leverage or a margin mode that is set,
 //!    before anything else.
 //! 4. At the end: [`PerpetualWallet`] of the insurance fund, then [`PerpetualPools`], where they differ from before the command.

@@ -85,7 +85,7 @@ pub(crate) struct Holding {
     pub(crate) waiting: u32,
     /// Resting reduce-only orders, and untriggered ones that end with the position.
     pub(crate) bound: u32,
-    /// Zero: what follows begins with a line.
+    /// Zero: `buckets` begins a line.
     pub(crate) spare: u64,
     /// Its open orders.
     pub(crate) orders: OpenOrders,

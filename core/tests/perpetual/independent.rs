@@ -18,6 +18,7 @@
 
 use crate::model::Model;
 use crate::model::stream::Stream;
+use crate::model::view::Told;
 use crate::model::{FUND, Stage};
 use crate::support::model::Seen;
 use crate::support::perpetual::histories::Histories;
@@ -74,6 +75,8 @@ struct Pair {
     cleared: u64,
     /// Property 8a.
     histories: Histories,
+    /// What was told last of everything that changes.
+    told: Told,
 }
 
 impl Pair {
@@ -127,6 +130,7 @@ impl Versus for Pair {
             profit: 0,
             cleared: 0,
             histories: Histories::default(),
+            told: Told::default(),
         }
     }
 
@@ -206,6 +210,7 @@ impl Versus for Pair {
             return Err(format!("the auditor: {fault}\n{command:?}\n{:#?}", self.events));
         }
         self.histories.take(&self.events)?;
+        self.told.take(&self.events);
         liquidations_end_well(&expected)?;
         for trade in crate::support::perpetual::fills(&expected) {
             self.cheap += u64::from(trade.price < 10_000);
@@ -231,6 +236,7 @@ impl Versus for Pair {
     fn compare(&self) -> Result<(), String> {
         self.real.check_invariants()?;
         let told = self.model.told();
+        self.told.compare(&told)?;
         for account in 0..self.model.accounts.len() as AccountId {
             let (real, model) = (self.real.perpetual_wallet(account), told.wallets[&account]);
             if real != model {

@@ -214,6 +214,6 @@ impl State {
 
 /// A quantity as a side sees it: a sell sees the opposite.
 #[inline(always)]
-fn facing(side: Side, quantity: Quantity) -> Quantity {
+pub(super) fn facing(side: Side, quantity: Quantity) -> Quantity {
     units::signed_as(-i64::from(side == Side::Sell), quantity)
 }

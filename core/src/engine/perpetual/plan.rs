@@ -3,6 +3,7 @@
 //! prevention (15), reduce-only (13), the dynamic band (16). What is planned is written by `commit.rs`, or asked for and dropped.
 
 use super::commit::reason;
+use super::judge::facing;
 use super::legs::Leg;
 use super::run::Role;
 use crate::command::{MarginMode, PerpetualParameter, SelfTradePrevention, Side, order_flag};
@@ -184,7 +185,7 @@ impl Planning<'_> {
         let sum = self.plan.value.take()?;
         self.plan.value = Some(sum.checked_add(units::value(maker.price, quantity)?)?);
         if self.moves {
-            let change = units::signed_as(if self.arrival.side == Side::Sell { 1 } else { -1 }, quantity);
+            let change = facing(self.arrival.side.opposite(), quantity);
             let place = self.place(maker.account);
             // Whoever meets an own order keeps its position.
             for (place, change) in [(place, change), (0, -change)] {

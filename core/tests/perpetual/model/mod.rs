@@ -29,7 +29,7 @@ mod settlement;
 pub mod stream;
 mod tick;
 mod treasury;
-mod view;
+pub mod view;
 
 use crate::naive::Reference;
 use crate::support::table::{Grid, Table};

@@ -5,7 +5,7 @@ use super::margin::Bucket;
 use super::{FUND, Model};
 use crate::support::table::Table;
 use ringside_core::command::{Side, order_flag};
-use ringside_core::event;
+use ringside_core::event::{self, Event};
 use ringside_core::ids::{AccountId, MarketId};
 
 /// Everything that is told as a final value.
@@ -14,6 +14,54 @@ pub struct Told {
     pub positions: Table<(MarketId, AccountId), event::PerpetualPosition>,
     pub exposures: Table<(MarketId, AccountId), event::PerpetualExposure>,
     pub wallets: Table<AccountId, i64>,
+}
+
+impl Told {
+    /// Takes what a command told.
+    pub fn take(&mut self, events: &[Event]) {
+        for event in events {
+            if let Some(position) = event.get::<event::PerpetualPosition>() {
+                self.positions.insert((position.market, position.account), *position);
+            } else if let Some(exposure) = event.get::<event::PerpetualExposure>() {
+                self.exposures.insert((exposure.market, exposure.account), *exposure);
+            } else if let Some(wallet) = event.get::<event::PerpetualWallet>() {
+                self.wallets.insert(wallet.account, wallet.wallet);
+            }
+        }
+    }
+
+    /// What was told last is what stands: of what was never told, nothing.
+    pub fn compare(&self, now: &Told) -> Result<(), String> {
+        for (key, position) in now.positions.iter() {
+            let untold = event::PerpetualPosition {
+                quantity: 0,
+                cost: 0,
+                isolated_wallet: 0,
+                open_fees: 0,
+                realised: 0,
+                ..*position
+            };
+            // A leverage that nobody set may follow the market's brackets.
+            let told = self.positions.get(key).copied().unwrap_or(untold);
+            let told = event::PerpetualPosition { leverage: position.leverage, ..told };
+            if told != *position {
+                return Err(format!("told was {told:?}, it is {position:?}"));
+            }
+            let exposure = now.exposures[key];
+            let told = self.exposures.get(key).copied();
+            let told = told.unwrap_or(self::exposure(*key, Default::default()));
+            if told != exposure {
+                return Err(format!("told was {told:?}, it is {exposure:?}"));
+            }
+        }
+        for (account, &wallet) in now.wallets.iter() {
+            let told = self.wallets.get(account).copied().unwrap_or(0);
+            if told != wallet {
+                return Err(format!("of the wallet of {account} {told} was told, it is {wallet}"));
+            }
+        }
+        Ok(())
+    }
 }
 
 fn exposure(
