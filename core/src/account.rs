@@ -73,7 +73,7 @@ impl<T: Copy + FromZeros, const CHUNK: usize> Sparse<T, CHUNK> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromZeros)]
 #[repr(C)]
 pub(crate) struct Balance {
-    /// Free.
+    /// Free amount, 10^-18.
     pub(crate) available: Amount,
     /// Reserved for open orders.
     pub(crate) frozen: Amount,

@@ -33,7 +33,7 @@ pub struct Command {
     pub source: u32,
     /// Which body: one of [`Kind`].
     pub kind: u16,
-    /// Zero.
+    /// Reserved: zero.
     pub reserved: u16,
     /// The body of `kind`, then zeros.
     pub body: [u8; BODY_LEN],
@@ -280,7 +280,7 @@ body! {
     /// TooManyOpenOrders concerns orders that may rest. FillOrKill: the walk, self-trade prevention included, would
     /// not fill it whole; nothing then changes.
     pub struct PlaceOrder {
-        /// Who.
+        /// Account id.
         pub account: AccountId,
         pub market: MarketId,
         /// A [`Side`].

@@ -43,7 +43,7 @@ pub struct Event {
     pub index: u32,
     /// Which payload: one of [`Kind`].
     pub kind: u16,
-    /// Zero.
+    /// Reserved: zero.
     pub reserved: u16,
     /// The payload of `kind`, then zeros.
     pub payload: [u8; PAYLOAD_LEN],
@@ -407,13 +407,13 @@ payload! { stored as words:
         pub quote: AssetId,
         /// Bit 0: a value of the base row differs from before the command; bit 1: of the quote row.
         pub changed: u64,
-        /// Free.
+        /// Free amount, 10^-18.
         pub base_available: RawAmount,
-        /// Reserved.
+        /// Reserved amount, 10^-18.
         pub base_frozen: RawAmount,
-        /// Free.
+        /// Free amount, 10^-18.
         pub quote_available: RawAmount,
-        /// Reserved.
+        /// Reserved amount, 10^-18.
         pub quote_frozen: RawAmount,
     }
 }
@@ -554,7 +554,7 @@ payload! {
     pub struct SpotLedger {
         pub asset: AssetId,
         pub reserved: [u8; 6],
-        /// Free.
+        /// Free amount, 10^-18.
         pub available: RawAmount,
         /// Reserved for open orders.
         pub frozen: RawAmount,

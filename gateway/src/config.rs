@@ -52,7 +52,7 @@ pub enum ConfigError {
     File {
         /// Which file.
         path: PathBuf,
-        /// Why.
+        /// What the system said.
         cause: std::io::Error,
     },
     /// The file is no TOML.

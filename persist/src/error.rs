@@ -33,7 +33,7 @@ pub enum PersistError {
     /// The settings contradict each other.
     #[error("journal: setting {setting}: {reason}")]
     Setting {
-        /// Which.
+        /// Name of the setting.
         setting: &'static str,
         /// Why not.
         reason: String,
@@ -93,7 +93,7 @@ pub enum PersistError {
          acknowledged from here on would be gone, so nothing is. Put back what was taken, or restore a copy"
     )]
     Gone {
-        /// Which.
+        /// Name of the file.
         file: String,
     },
     /// A valid record this version cannot read.

@@ -23,7 +23,7 @@ body! {
         pub value: RawAmount,
         /// Its number.
         pub number: u64,
-        /// Transaction.
+        /// Hash of the transaction.
         pub tx_hash: [u8; 32],
         /// Its block.
         pub block: u64,

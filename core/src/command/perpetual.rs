@@ -334,7 +334,7 @@ body! {
     /// - FOK is judged by a walk that knows self-trade modes and what reduce-only orders of each owner can still fill, not
     ///   margin: should a maker then be refused for margin, the remainder expires (reason 2).
     pub struct PlacePerpetual {
-        /// Who.
+        /// Account id.
         pub account: AccountId,
         pub market: MarketId,
         /// A [`Side`].

@@ -87,7 +87,7 @@ body! {
         pub value: RawAmount,
         /// The nonce it used.
         pub nonce: u64,
-        /// Transaction.
+        /// Hash of the transaction.
         pub tx_hash: [u8; 32],
         /// Its block.
         pub block: u64,

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// What is owed to one account in one asset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Liability {
-    /// Whose.
+    /// Account id.
     pub account: AccountId,
     /// Available and in open orders.
     pub spot: Amount,
@@ -33,7 +33,7 @@ impl Liability {
 /// What is owed in one asset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AssetLiabilities {
-    /// Which.
+    /// Asset id.
     pub asset: AssetId,
     /// Its name.
     pub name: AssetName,

@@ -15,11 +15,11 @@ const EVENTS_BESIDE: usize = 4_096;
 /// A resting order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resting {
-    /// Which.
+    /// Order id.
     pub order: OrderId,
-    /// Whose.
+    /// Account id.
     pub account: AccountId,
-    /// Where.
+    /// Market id.
     pub market: MarketId,
     /// On which side.
     pub side: Side,
@@ -34,9 +34,9 @@ pub struct Resting {
 /// A withdrawal that has not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PendingWithdrawal {
-    /// Which.
+    /// Withdrawal id.
     pub withdrawal: WithdrawalId,
-    /// Whose.
+    /// Account id.
     pub account: AccountId,
     /// Of what.
     pub asset: AssetId,

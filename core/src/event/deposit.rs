@@ -33,7 +33,7 @@ payload! {
     pub struct DepositBlock {
         /// Number of the deposit.
         pub number: u64,
-        /// Transaction.
+        /// Hash of the transaction.
         pub tx_hash: [u8; 32],
         /// Its block.
         pub block: u64,

@@ -44,7 +44,7 @@ payload! {
     /// See [`Kind::WithdrawalReleased`].
     pub struct WithdrawalReleased {
         pub withdrawal: WithdrawalId,
-        /// Transaction.
+        /// Hash of the transaction.
         pub tx_hash: [u8; 32],
         /// Its block.
         pub block: u64,

@@ -52,7 +52,7 @@ const NEW_KEY: Shape = Shape::Named(
     key_fields!(Field::new("api_secret", API_KEY, "64 characters; shown only in this answer")),
 );
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
         auth: Auth::JwtOnly(Denied::LoginOnly),

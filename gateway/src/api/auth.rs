@@ -31,7 +31,7 @@ const VERSION: Field =
     Field::new("version", Shape::Integer, "Of `typed_data`; to be sent with its signature");
 const SIGNATURE: Shape = Shape::Pattern("^0x[0-9a-fA-F]{130}$");
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
         tag: "login",

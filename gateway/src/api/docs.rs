@@ -126,7 +126,7 @@ pub enum Place {
 /// A parameter outside the body.
 #[derive(Clone, Copy, Debug)]
 pub struct Param {
-    /// Where.
+    /// Path, query or header.
     pub place: Place,
     /// Name, required, shape, meaning.
     pub field: Field,

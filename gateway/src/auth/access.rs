@@ -60,7 +60,7 @@ pub enum Means {
 /// An operator with a key of their own, as the file of operators named them when the request came.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operator {
-    /// Who.
+    /// Name in the file of operators.
     pub name: String,
     /// SHA-256 of the key: by it the file is asked again whether it still counts.
     pub key_hash: [u8; 32],

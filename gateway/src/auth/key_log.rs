@@ -60,7 +60,7 @@ pub enum Record {
     Put(KeyRecord),
     /// A key that is gone.
     Deleted {
-        /// Which.
+        /// Id of the key.
         id: u64,
     },
     /// When keys were last used: pairs of id and UNIX seconds. Not waited for: losing it loses no right.
@@ -91,7 +91,7 @@ impl Record {
 pub struct KeyRecord {
     /// Its number.
     pub id: u64,
-    /// Whose.
+    /// Account id.
     pub account: u32,
     /// The account's wallet.
     #[serde(with = "const_hex::serde")]
@@ -126,21 +126,21 @@ pub enum KeyLogError {
     /// The system refused.
     #[error("key file {path}: {cause}")]
     Io {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// What the system said.
         cause: io::Error,
     },
     /// It was not written by this program, or by a later version of it.
     #[error("key file {path} is not of a known format")]
     Format {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
     },
     /// Bytes changed.
     #[error("key file {path} is damaged at byte {offset}: {what}")]
     Damaged {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
         /// Start of the record.
         offset: usize,
@@ -150,13 +150,13 @@ pub enum KeyLogError {
     /// It belongs to somebody else for as long as that one lives.
     #[error("key file {path} is in use by another process")]
     InUse {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
     },
     /// It was taken away, or another was put in its place: no start would find what is written.
     #[error("key file {path} was removed, moved or replaced while it was in use")]
     Gone {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
     },
     /// An earlier write or sync failed: what the disk holds is unknown until a restart reads it again.

@@ -50,7 +50,7 @@ pub struct ListenKey {
 pub enum Record {
     /// The key of an account, in place of the one before.
     Put {
-        /// Whose.
+        /// Account id.
         account: AccountId,
         /// Its text, sealed.
         #[serde(with = "const_hex::serde")]
@@ -60,21 +60,21 @@ pub enum Record {
     },
     /// The key of an account lives longer.
     Renewed {
-        /// Whose.
+        /// Account id.
         account: AccountId,
         /// UNIX milliseconds.
         expires_at_ms: i64,
     },
     /// An account has no key any more.
     Ended {
-        /// Whose.
+        /// Account id.
         account: AccountId,
     },
     /// The keys of accounts live longer: pairs of account and UNIX milliseconds. Since version 2.
     Renewals(Vec<(AccountId, i64)>),
     /// As `Put`, of a key that no renewal keeps beyond a time. Since version 3.
     PutUntil {
-        /// Whose.
+        /// Account id.
         account: AccountId,
         /// Its text, sealed.
         #[serde(with = "const_hex::serde")]

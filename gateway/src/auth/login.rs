@@ -43,7 +43,7 @@ pub struct Claim {
 /// A login whose signature is good. Its nonce still lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignedLogin {
-    /// Who.
+    /// Wallet address of the account.
     pub address: Address,
     live: Live,
 }

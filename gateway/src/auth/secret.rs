@@ -23,9 +23,9 @@ pub enum SecretError {
     /// Reading, writing or making the folder failed.
     #[error("secret file {path}: {cause}")]
     Io {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// What the system said.
         cause: io::Error,
     },
     /// Others than the owner can read it.
@@ -33,7 +33,7 @@ pub enum SecretError {
         "secret file {path} has mode {mode:04o}, so others may have read it; replace it, or `chmod 600` it if nobody has"
     )]
     Exposed {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
         /// Its mode.
         mode: u32,
@@ -41,7 +41,7 @@ pub enum SecretError {
     /// It holds something else than was written.
     #[error("secret file {path} must hold one line of {wanted}")]
     Form {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
         /// What it should hold.
         wanted: &'static str,

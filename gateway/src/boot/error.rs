@@ -17,9 +17,9 @@ pub enum BootError {
     /// The data folder.
     #[error("cannot use data folder {path}: {cause}")]
     Folder {
-        /// Which.
+        /// Path of the file.
         path: std::path::PathBuf,
-        /// Why.
+        /// What the system said.
         cause: io::Error,
     },
     /// A venue's history without its journal: a new one would begin with no accounts and no balances.
@@ -44,9 +44,9 @@ pub enum BootError {
     /// The address.
     #[error("cannot listen on {address}: {cause}")]
     Listen {
-        /// Which.
+        /// Address of the socket.
         address: SocketAddr,
-        /// Why.
+        /// What the system said.
         cause: io::Error,
     },
     /// Journal or recovery.

@@ -49,7 +49,7 @@ pub struct ReleaseKey {
 /// A release as the journal holds it: all that the typed message `SpotReleaseFunds` of `spot.md` 10 says, and its domain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Release {
-    /// Which.
+    /// Chain, vault, account and nonce.
     pub key: ReleaseKey,
     /// Name in the domain; its version is `1`.
     pub vault_name: String,
@@ -155,7 +155,7 @@ pub struct FinalRelease {
     pub token: Address,
     /// Value of the event; what 128 bits do not hold is told as `u128::MAX`, which no withdrawal has.
     pub value: u128,
-    /// Transaction.
+    /// Hash of the transaction.
     pub tx_hash: [u8; 32],
     /// Its block.
     pub block: u64,
@@ -172,13 +172,13 @@ pub struct FinalDeposit {
     pub vault: Address,
     /// Its number, from 1 without gaps.
     pub number: u64,
-    /// Whose.
+    /// Wallet address of the account.
     pub account: Address,
     /// Contract of the token.
     pub token: Address,
     /// What arrived, in base units; what 128 bits do not hold is told as `u128::MAX`.
     pub value: u128,
-    /// Transaction.
+    /// Hash of the transaction.
     pub tx_hash: [u8; 32],
     /// Its block.
     pub block: u64,

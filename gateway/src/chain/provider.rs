@@ -78,7 +78,7 @@ pub enum Fact {
 /// An event of the vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct VaultEvent {
-    /// Which.
+    /// A release, or a deposit with its number.
     pub fact: Fact,
     /// Who was paid, or whose deposit it is.
     pub account: Address,

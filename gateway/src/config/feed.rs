@@ -58,7 +58,7 @@ pub enum FeedKind {
     },
     /// A resource that is asked for again and again.
     Http {
-        /// Which.
+        /// Address of the source.
         url: Url,
         /// Whether it is asked in secret: `https`.
         is_encrypted: bool,
@@ -69,7 +69,7 @@ pub enum FeedKind {
     },
     /// A stream of messages.
     WebSocket {
-        /// Which.
+        /// Address of the source.
         url: Url,
         /// Whether it is listened to in secret: `wss`.
         is_encrypted: bool,
@@ -142,7 +142,7 @@ impl Value for Url {
 /// A node of a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeUrl {
-    /// Where.
+    /// Address of the source.
     pub url: Url,
     /// Whether it is asked in secret: `https`.
     pub is_encrypted: bool,

@@ -29,7 +29,7 @@ pub enum Scope {
 /// One row.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// Which.
+    /// Kind of channel.
     pub kind: Kind,
     /// Name, without what follows it.
     pub name: &'static str,

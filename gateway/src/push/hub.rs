@@ -124,7 +124,7 @@ pub(super) struct Table {
 /// A topic of perpetual markets that someone listens to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LiveTopic {
-    /// Which.
+    /// Stream and market.
     pub topic: Topic,
     /// Differs each time a topic comes to life.
     pub birth: u64,

@@ -35,23 +35,23 @@ pub enum RouterError {
     /// matchit refused the path.
     #[error("route {path}: {cause}")]
     Path {
-        /// Which.
+        /// Path of the route.
         path: &'static str,
-        /// Why.
+        /// What the router said.
         cause: matchit::InsertError,
     },
     /// Two rows of one path and method.
     #[error("route {path}: {method:?} stands there twice")]
     Twice {
-        /// Which.
+        /// Path of the route.
         path: &'static str,
-        /// Which.
+        /// Method of the route.
         method: Method,
     },
     /// More parameters than a call has room for.
     #[error("route {path}: more than {MAX_PATH_PARAMS} parameters")]
     TooManyParams {
-        /// Which.
+        /// Path of the route.
         path: &'static str,
     },
 }

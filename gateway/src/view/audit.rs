@@ -15,7 +15,7 @@ pub struct CreditRecord {
     pub time_ns: i64,
     /// How much.
     pub amount: Amount,
-    /// Whose.
+    /// Account id.
     pub account: AccountId,
     /// Of what.
     pub asset: AssetId,

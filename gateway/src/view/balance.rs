@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// What an account has of one asset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BalanceRow {
-    /// Free.
+    /// Free amount, 10^-18.
     pub available: Amount,
     /// Reserved for open orders and withdrawals in flight.
     pub frozen: Amount,

@@ -45,7 +45,7 @@ pub struct DepositRecord {
     pub vault: u16,
     /// Its number there.
     pub number: u64,
-    /// Whose.
+    /// Wallet address of the account.
     pub address: Address,
     /// Contract of the token.
     pub token: Address,
@@ -59,7 +59,7 @@ pub struct DepositRecord {
     pub status: DepositStatus,
     /// What holds it.
     pub reason: HeldReason,
-    /// Transaction.
+    /// Hash of the transaction.
     pub tx_hash: [u8; 32],
     /// Its block.
     pub block: u64,

@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub struct TradeRecord {
     /// Ascending per market, from 1.
     pub trade: TradeId,
-    /// Where.
+    /// Market id.
     pub market: MarketId,
     /// The taker's side.
     pub taker_side: Side,
@@ -133,7 +133,7 @@ pub enum Role {
 pub struct FillRecord {
     /// The trade.
     pub trade: TradeId,
-    /// Where.
+    /// Market id.
     pub market: MarketId,
     /// The account's side.
     pub side: Side,
@@ -178,7 +178,7 @@ pub fn seconds(time_ns: i64) -> i64 {
 /// Which orders of an account are asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct OrderQuery {
-    /// Whose.
+    /// Account id.
     pub account: AccountId,
     /// In one market only.
     pub market: Option<MarketId>,
@@ -202,7 +202,7 @@ impl OrderQuery {
 /// Which fills of an account are asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct FillQuery {
-    /// Whose.
+    /// Account id.
     pub account: AccountId,
     /// In one market only.
     pub market: Option<MarketId>,

@@ -145,7 +145,7 @@ impl Kline {
 /// A candle whose interval has just ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClosedKline {
-    /// Where.
+    /// Market id.
     pub market: MarketId,
     /// Its length.
     pub interval: Interval,

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 /// One market as it now is. The names of its assets stand beside their ids, so that a reply needs one record only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MarketRecord {
-    /// Which.
+    /// Market id.
     pub market: MarketId,
     /// Name, padded.
     pub symbol: Symbol,

@@ -12,11 +12,11 @@ use ringside_core::reject::Reject;
 /// An order as its last change left it. 96 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderRecord {
-    /// Which.
+    /// Order id.
     pub order: OrderId,
-    /// Whose.
+    /// Account id.
     pub account: AccountId,
-    /// Where.
+    /// Market id.
     pub market: MarketId,
     /// Buy or sell.
     pub side: Side,

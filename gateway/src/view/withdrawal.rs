@@ -16,11 +16,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// One withdrawal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WithdrawalRecord {
-    /// Which.
+    /// Withdrawal id.
     pub withdrawal: WithdrawalId,
     /// The command that requested it.
     pub sequence: Sequence,
-    /// Whose.
+    /// Account id.
     pub account: AccountId,
     /// Of what.
     pub asset: AssetId,
@@ -70,7 +70,7 @@ impl WithdrawalRecord {
 /// What the vault paid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReleaseRecord {
-    /// Transaction.
+    /// Hash of the transaction.
     pub tx_hash: [u8; 32],
     /// Its block.
     pub block: u64,

@@ -44,7 +44,7 @@ pub struct Waiting {
     pub path: String,
     /// Everything that it asks for.
     pub detail: String,
-    /// Why.
+    /// The reason that the operator gave.
     pub reason: String,
     /// Name of who asked.
     pub proposed_by: String,

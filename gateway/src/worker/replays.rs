@@ -21,7 +21,7 @@ const REFUSAL_LEN_MAX: usize = 512;
 /// A key and a body as the engine takes them: 64 bits of a hash, never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keyed {
-    /// Whose.
+    /// Account id.
     pub account: AccountId,
     /// The key, scoped to the route.
     pub key: u64,

@@ -103,7 +103,7 @@ impl Seconds {
 /// Which ended orders of an account are asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct OrdersAsked {
-    /// Whose.
+    /// Account id.
     pub account: AccountId,
     /// In one market only.
     pub market: Option<MarketId>,
@@ -137,7 +137,7 @@ impl OrdersAsked {
 /// Which fills of an account are asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct FillsAsked {
-    /// Whose.
+    /// Account id.
     pub account: AccountId,
     /// In one market only.
     pub market: Option<MarketId>,
@@ -171,7 +171,7 @@ pub struct CandlesAsked {
 pub struct EntriesAsked {
     /// Of which history.
     pub list: List,
-    /// Whose.
+    /// Account id.
     pub owner: AccountId,
     /// In one market only; without, those of all markets are merged.
     pub market: Option<MarketId>,
@@ -458,9 +458,9 @@ pub enum ArchiveError {
     /// The folder of an embedded store.
     #[error("archive: cannot make folder {path}: {cause}")]
     Folder {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// What the system said.
         cause: std::io::Error,
     },
 }

@@ -10,11 +10,11 @@ use ringside_core::reject::Reject;
 pub struct OrderRow {
     /// The command that ended it.
     pub sequence: Sequence,
-    /// Which.
+    /// Order id.
     pub order: OrderId,
-    /// Whose.
+    /// Account id.
     pub account: AccountId,
-    /// Where.
+    /// Market id.
     pub market: MarketId,
     /// Buy or sell.
     pub side: Side,
@@ -49,7 +49,7 @@ pub struct TradeRow {
     pub sequence: Sequence,
     /// Ascending per market, from 1.
     pub trade: TradeId,
-    /// Where.
+    /// Market id.
     pub market: MarketId,
     /// The taker's side.
     pub taker_side: Side,
@@ -89,13 +89,13 @@ pub struct BalanceChange {
     pub sequence: Sequence,
     /// When, nanoseconds of the UNIX epoch.
     pub time_ns: i64,
-    /// Whose.
+    /// Account id.
     pub account: AccountId,
     /// Of what.
     pub asset: AssetId,
-    /// Free.
+    /// Free amount, 10^-18.
     pub available: Amount,
-    /// Reserved.
+    /// Reserved amount, 10^-18.
     pub frozen: Amount,
 }
 
@@ -106,7 +106,7 @@ pub struct CreditRow {
     pub sequence: Sequence,
     /// When, nanoseconds of the UNIX epoch.
     pub time_ns: i64,
-    /// Whose.
+    /// Account id.
     pub account: AccountId,
     /// Of what.
     pub asset: AssetId,
@@ -162,7 +162,7 @@ pub struct Entry {
     pub list: List,
     /// Whose, 0 for everyone's.
     pub owner: AccountId,
-    /// Where.
+    /// Market id.
     pub market: MarketId,
     /// Unique in list, owner and market, and below 2^63.
     pub id: u64,

@@ -62,7 +62,7 @@ pub enum Allowed {
 /// The first part of a configuration that may not be what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Breach {
-    /// Which.
+    /// The field that is out of bounds.
     pub field: Field,
     /// What it may be.
     pub allowed: Allowed,

@@ -38,7 +38,7 @@ const fn row(method: Method, summary: &'static str, response: Shape, handler: Ha
     }
 }
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
         tag: "admin",

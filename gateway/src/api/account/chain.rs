@@ -49,7 +49,7 @@ const VAULT: Shape = Shape::Object(&[
     Field::new("replaced", Shape::Nullable(&REPLACED), "Where final blocks were replaced"),
 ]);
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
         tag: "admin",

@@ -21,7 +21,7 @@ const CLOCK: Shape = Shape::Object(&[
     Field::new("agrees", Shape::Boolean, "false: new orders and withdrawals are refused"),
 ]);
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
         tag: "admin",

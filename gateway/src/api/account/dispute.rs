@@ -43,7 +43,7 @@ const DISPUTE: Shape = Shape::Named(
     ],
 );
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
         tag: "admin",

@@ -35,7 +35,7 @@ const fn row(method: Method, summary: &'static str, handler: Handler) -> Route {
     }
 }
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
         tag: "admin",

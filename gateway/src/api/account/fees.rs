@@ -56,7 +56,7 @@ const STANDING: Shape = Shape::Named(
     ],
 );
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[Route {
     named_refusals: &[OF_VIEWS],
     ..get(

@@ -47,7 +47,7 @@ const fn page_of(items: &'static Shape) -> [Field; 5] {
     ]
 }
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
         named_refusals: &[OF_PAGES, OF_HISTORY],

@@ -18,7 +18,7 @@ use ringside_core::ids::ALL_MARKETS;
 const COUNT: Shape = Shape::Nullable(&Shape::Integer);
 const MONEY: Shape = Shape::Nullable(&Shape::DecimalInput);
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
         dialect: Dialect::Account,

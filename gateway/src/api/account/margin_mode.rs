@@ -17,7 +17,7 @@ const PATH: &str = "/api/v1/account/margin-mode";
 const LOGIN: Auth = Auth::JwtOnly(Denied::LoginOnly);
 const MODE: Shape = Shape::OneOf(&["CROSSED", "ISOLATED"]);
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
         named_refusals: &[OF_VIEWS],

@@ -15,7 +15,7 @@ const QUOTE_AGE_MS: i64 = 60_000;
 const SYMBOL: Param = Param::path("symbol", SYMBOL_SENT, "Name of the market, any case");
 const OF_ONE: &[refusal::Refusal] = &[refusal::SYMBOL_NOT_FOUND, refusal::UNAVAILABLE];
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
         named_refusals: &[OF_VIEWS],

@@ -75,7 +75,7 @@ const fn row(method: Method, path: &'static str, summary: &'static str, handler:
     }
 }
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
         precondition: Some(is_test_deployment),

@@ -18,7 +18,7 @@ const OF_PREVIEW: &[Refusal] = &[
     refusal::SLIPPAGE_EXCEEDED,
 ];
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
         named_refusals: &[&[refusal::SYMBOL_NOT_FOUND], OF_VIEWS],

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 const READ: Auth = Auth::Account(Permission::Read);
 const SYMBOL: Param = Param::optional("symbol", SYMBOL_SENT, "One market only");
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
         named_refusals: &[&[refusal::SYMBOL_NOT_FOUND], OF_VIEWS],

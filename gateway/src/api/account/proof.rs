@@ -90,7 +90,7 @@ const LEAF: Shape = Shape::Object(&[
     Field::new("sum", Shape::Decimal, "Of all its leaves"),
 ]);
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
         named_refusals: &[OF_VIEWS],

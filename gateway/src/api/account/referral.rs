@@ -15,7 +15,7 @@ const ADDRESS: Param =
 const CLAIMED: Field = Field::new("claimed_usd", Shape::Pattern("^[0-9]+\\.[0-9]{6}$"), "US dollars");
 const REFUSALS: &[Refusal] = &[INVALID_ADDRESS, CHAIN_ERROR];
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
         tag: "referral",

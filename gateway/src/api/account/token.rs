@@ -54,7 +54,7 @@ const ADDED: Shape = Shape::Object(&[
     CHANGES[3],
 ]);
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
         dialect: Dialect::Account,

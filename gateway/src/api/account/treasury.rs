@@ -31,7 +31,7 @@ const REFUSALS: &[Refusal] = &[
     refusal::WITHDRAWALS_PAUSED,
 ];
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[Route {
     dialect: Dialect::Account,
     auth: Auth::Admin,

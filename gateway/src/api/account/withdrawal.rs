@@ -19,7 +19,7 @@ const TOKEN: &str = withdrawal::asset_of(Ledger::Perpetual);
 const STATUSES: Shape = Shape::OneOf(&["signed", "confirmed", "expired"]);
 const LOGIN: Auth = Auth::JwtOnly(Denied::Withdraw);
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
         dialect: Dialect::Account,

@@ -20,7 +20,7 @@ const fn get(
     row(Method::Get, path, READ, weight, summary, params, Handler::Now(handle))
 }
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     get("/fapi/v1/balance", 5, "Balance", &[], |call| balance(call, true)),
     get("/fapi/v2/balance", 5, "Balance", &[], |call| balance(call, false)),

@@ -10,7 +10,7 @@ use ringside_core::risk::perpetual::takeover::Fund;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     later(
         "/fapi/v1/adlQuantile",

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 /// Most rows that a page may lie behind: pages are counted, so that a far one has to be walked to.
 const DEPTH_MAX: usize = 100_000;
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
         orders: ONE,

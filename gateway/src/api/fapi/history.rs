@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     later(
         "/fapi/v1/userTrades",

@@ -9,7 +9,7 @@ use ringside_core::command::{AdjustIsolatedMargin, SetLeverage, SetPerpetualAcco
 use ringside_core::reject::Reject;
 use serde_json::json;
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     row(
         Method::Post,

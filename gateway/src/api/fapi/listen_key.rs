@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 const PATH: &str = "/fapi/v1/listenKey";
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     row(
         Method::Post,

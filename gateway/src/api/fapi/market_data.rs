@@ -21,7 +21,7 @@ const fn get(
     row(Method::Get, path, Auth::None, weight, summary, params, Handler::Now(handle))
 }
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     get("/fapi/v1/ping", 1, "Whether it is there", &[], ping),
     get("/fapi/v1/time", 1, "Server time", &[], time),

@@ -33,7 +33,7 @@ const CANCELED_MAX: usize = 10;
 pub(super) const ONE: OrderCount = OrderCount::ONE;
 const BATCH: OrderCount = OrderCount { ten_seconds: 5, minute: 1 };
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
         orders: ONE,

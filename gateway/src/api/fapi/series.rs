@@ -24,7 +24,7 @@ const fn klines(
 /// Trades of one row of joined ones: more than a tenth of a second can bring.
 const JOINED_MAX: usize = 1_000_000;
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     later("/fapi/v1/trades", Auth::None, 5, "Newest trades", &[shape::SYMBOL, shape::LIMIT], |call| {
         Box::pin(trades(call, 500, 1000, false))

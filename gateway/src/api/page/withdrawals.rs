@@ -12,7 +12,7 @@ use ringside_core::command::{Ledger, WithdrawalStatus, pause};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[Route {
     is_api: false,
     auth: Auth::JwtOnly(Denied::Withdraw),

@@ -27,7 +27,7 @@ const OK: Shape = Shape::Object(&[Field::new("ok", Shape::Boolean, "true")]);
 const OK_ID: Shape =
     Shape::Object(&[Field::new("ok", Shape::Boolean, "true"), Field::new("id", SYMBOL, "The market")]);
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
         auth: Auth::Admin,

@@ -15,7 +15,7 @@ use serde_json::json;
 
 const STATUSES: Shape = Shape::OneOf(&["pending", "credited"]);
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
         auth: Auth::Account(Permission::Read),

@@ -5,7 +5,7 @@ use crate::api::{Answer, Call, Handler, Method, Response, Route};
 use crate::dialect::decimal::write_u64;
 use crate::ingress::Phase;
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[Route {
     tag: "market data",
     summary: "State of the engine",

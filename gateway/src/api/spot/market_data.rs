@@ -18,7 +18,7 @@ const OF_SYMBOL: &[Refusal] = &[refusal::SYMBOL_REQUIRED, refusal::INVALID_LIMIT
 /// Bytes that most candles need.
 const KLINE_LEN: usize = 128;
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
         tag: "market data",

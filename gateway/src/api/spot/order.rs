@@ -15,7 +15,7 @@ use ringside_core::ids::{ALL_MARKETS, OrderId};
 const ID: Param = Param::path("id", UUID_SENT, "UUID of the order");
 const SYMBOL: Param = Param::optional("symbol", Shape::Text, "One market only");
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
         auth: Auth::Account(Permission::Trade),

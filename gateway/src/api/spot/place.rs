@@ -18,7 +18,7 @@ use ringside_core::reject::Reject;
 /// Scope of the keys of this route. Stands in hashes that the journal holds.
 const SCOPE: &str = "POST /spot/orders";
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[Route {
     auth: Auth::Account(Permission::Trade),
     orders: OrderCount::ONE,

@@ -7,7 +7,7 @@ use crate::auth::access::{Auth, Permission};
 use crate::dialect::spot::{decode, encode, refusal};
 use crate::view::history::FillQuery;
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
         auth: Auth::Account(Permission::Read),

@@ -19,7 +19,7 @@ use ringside_core::reject::Reject;
 const SCOPE: &str = "POST /spot/withdraw/request";
 const STATUSES: Shape = Shape::OneOf(&["signed", "confirmed", "expired"]);
 
-/// Rows.
+/// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
         auth: Auth::JwtOnly(Denied::Withdraw),

@@ -35,15 +35,15 @@ pub enum SettingsError {
     /// A file cannot be read.
     #[error("{path}: {cause}")]
     Io {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// What the system said.
         cause: std::io::Error,
     },
     /// It is not as described above.
     #[error("{path}: {reason}")]
     Form {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
         /// In which way.
         reason: String,
@@ -51,7 +51,7 @@ pub enum SettingsError {
     /// The file of the key is not its owner's alone.
     #[error("{path} has mode {mode:04o}, so others may have read the secret")]
     Exposed {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
         /// Its mode.
         mode: u32,

@@ -51,7 +51,7 @@ pub enum Question {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
-    /// What.
+    /// The release, its numbers as text.
     pub release: ReleaseText,
     /// By whom.
     #[serde(default, skip_serializing_if = "Option::is_none")]

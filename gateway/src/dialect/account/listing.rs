@@ -104,7 +104,7 @@ pub struct Wanted {
     pub state: Option<PerpetualState>,
     /// What was said of it before is wanted all the same.
     pub confirm: bool,
-    /// Why.
+    /// The reason that the operator gave.
     pub reason: String,
 }
 

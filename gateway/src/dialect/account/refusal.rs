@@ -17,7 +17,7 @@ pub struct Refusal {
 /// A refusal with a message of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// Which.
+    /// Code and text that answer it.
     pub refusal: Refusal,
     /// What people read.
     pub message: Cow<'static, str>,
@@ -46,13 +46,13 @@ pub const TOO_MANY_WITHDRAWALS: Refusal =
 /// 400: the message names the parameter.
 pub const INVALID_PARAMETER: Refusal =
     refusal(400, "INVALID_PARAMETER", "a parameter is missing or malformed");
-/// 400.
+/// HTTP status 400.
 pub const INVALID_CURSOR: Refusal =
     refusal(400, "INVALID_CURSOR", "cursor: not issued by this route for these filters");
-/// 400.
+/// HTTP status 400.
 pub const SLIPPAGE_EXCEEDED: Refusal =
     refusal(400, "SLIPPAGE_EXCEEDED", "the average price is further from the best than max_slippage");
-/// 400.
+/// HTTP status 400.
 pub const INSUFFICIENT_LIQUIDITY: Refusal =
     refusal(400, "INSUFFICIENT_LIQUIDITY", "the book cannot fill this quantity now");
 /// 400: the message is that of a placement.
@@ -75,9 +75,9 @@ pub const FORBIDDEN: Refusal = refusal(
     "FORBIDDEN",
     "two operators decide this, each by a key of their own: the administrator's key and X-Operator count as neither",
 );
-/// 404.
+/// HTTP status 404.
 pub const SYMBOL_NOT_FOUND: Refusal = refusal(404, "SYMBOL_NOT_FOUND", "there is no such market");
-/// 404.
+/// HTTP status 404.
 pub const NOT_FOUND: Refusal = refusal(404, "NOT_FOUND", "there is no such thing");
 /// 404: a route that this deployment does not have.
 pub const DISABLED: Refusal = refusal(404, "DISABLED", "only test deployments have this route");
@@ -103,11 +103,11 @@ pub const DISTANCE_CHANGED: Refusal =
 pub const MARKET_CLOSED: Refusal = refusal(409, "MARKET_CLOSED", "the market is closed for good");
 /// 409: of operators' commands.
 pub const NO_MARK_PRICE: Refusal = refusal(409, "NO_MARK_PRICE", "the market never had a mark price");
-/// 500.
+/// HTTP status 500.
 pub const INTERNAL: Refusal = refusal(500, "INTERNAL", "retry later");
 /// 500: handed to the engine, and no answer came.
 pub const UNKNOWN: Refusal = refusal(500, "INTERNAL", "the outcome is unknown; query before you retry");
-/// 503.
+/// HTTP status 503.
 pub const EXTERNAL_UNAVAILABLE: Refusal =
     refusal(503, "EXTERNAL_UNAVAILABLE", "no source, or no quote within the last minute");
 /// 503: the deployment has no vault.

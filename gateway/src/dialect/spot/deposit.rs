@@ -63,13 +63,13 @@ pub struct Shown {
 
 /// What is shown of a deposit, wherever it is known from.
 pub struct Parts {
-    /// Which.
+    /// Chain, vault and number.
     pub key: DepositKey,
     /// Contract of the token.
     pub token: Address,
     /// What arrived, in base units.
     pub value: u128,
-    /// Transaction.
+    /// Hash of the transaction.
     pub tx_hash: [u8; 32],
     /// Its block.
     pub block: u64,

@@ -15,49 +15,49 @@ const fn refusal(status: u16, error: &'static str) -> Refusal {
     Refusal { status, error }
 }
 
-/// 400.
+/// HTTP status 400.
 pub const SYMBOL_REQUIRED: Refusal = refusal(400, "symbol required");
-/// 400.
+/// HTTP status 400.
 pub const INVALID_LIMIT: Refusal = refusal(400, "invalid limit");
-/// 400.
+/// HTTP status 400.
 pub const INVALID_STATUS: Refusal = refusal(400, "invalid status");
-/// 400.
+/// HTTP status 400.
 pub const INVALID_RANGE: Refusal = refusal(400, "invalid range");
-/// 400.
+/// HTTP status 400.
 pub const INVALID_SIDE: Refusal = refusal(400, "invalid side");
-/// 400.
+/// HTTP status 400.
 pub const INVALID_TYPE: Refusal = refusal(400, "invalid type");
-/// 400.
+/// HTTP status 400.
 pub const INVALID_TIF: Refusal = refusal(400, "invalid tif");
-/// 400.
+/// HTTP status 400.
 pub const INVALID_PRICE: Refusal = refusal(400, "invalid price");
-/// 400.
+/// HTTP status 400.
 pub const INVALID_QUANTITY: Refusal = refusal(400, "invalid quantity");
-/// 400.
+/// HTTP status 400.
 pub const INVALID_QUOTE_QUANTITY: Refusal = refusal(400, "invalid quote_quantity");
-/// 400.
+/// HTTP status 400.
 pub const INVALID_AMOUNT: Refusal = refusal(400, "invalid amount");
-/// 400.
+/// HTTP status 400.
 pub const INVALID_ID: Refusal = refusal(400, "invalid id");
 /// 400. The specification names the form of the header but no string.
 pub const INVALID_IDEMPOTENCY_KEY: Refusal = refusal(400, "invalid idempotency key");
-/// 400.
+/// HTTP status 400.
 pub const QUOTE_QUANTITY_REQUIRED: Refusal = refusal(400, "quote_quantity required for market buy");
-/// 400.
+/// HTTP status 400.
 pub const QUANTITY_REQUIRED: Refusal = refusal(400, "quantity required for limit/market sell");
-/// 400.
+/// HTTP status 400.
 pub const PRICE_REQUIRED: Refusal = refusal(400, "price required for limit");
 /// 400: a symbol that no market can have.
 pub const MARKET_MALFORMED: Refusal = refusal(400, "MARKET_NOT_FOUND");
 /// 404: a symbol that no market has.
 pub const MARKET_NOT_FOUND: Refusal = refusal(404, "MARKET_NOT_FOUND");
-/// 409.
+/// HTTP status 409.
 pub const MARKET_HALTED: Refusal = refusal(409, "MARKET_HALTED");
-/// 410.
+/// HTTP status 410.
 pub const MARKET_DELISTED: Refusal = refusal(410, "MARKET_DELISTED");
-/// 409.
+/// HTTP status 409.
 pub const MARKET_EXISTS: Refusal = refusal(409, "MARKET_EXISTS");
-/// 409.
+/// HTTP status 409.
 pub const IDEMPOTENCY_CONFLICT: Refusal = refusal(409, "IDEMPOTENCY_CONFLICT");
 /// 429: an account may not bring keys without end, each of which is kept for a day.
 pub const TOO_MANY_IDEMPOTENCY_KEYS: Refusal = refusal(429, "RATE_LIMITED");
@@ -67,21 +67,21 @@ pub const TOO_MANY_WITHDRAWALS: Refusal = refusal(429, "RATE_LIMITED");
 pub const INVALID_INTERVAL: Refusal = refusal(400, "invalid interval");
 /// 404: no such market, or it has not traded yet.
 pub const TICKER_NOT_FOUND: Refusal = refusal(404, "TICKER_NOT_FOUND");
-/// 403.
+/// HTTP status 403.
 pub const FORBIDDEN: Refusal = refusal(403, "FORBIDDEN");
-/// 404.
+/// HTTP status 404.
 pub const ORDER_NOT_FOUND: Refusal = refusal(404, "ORDER_NOT_FOUND");
-/// 404.
+/// HTTP status 404.
 pub const DISABLED: Refusal = refusal(404, "DISABLED");
 /// 400; the token follows.
 pub const UNSUPPORTED_TOKEN: Refusal = refusal(400, "unsupported token: ");
-/// 400.
+/// HTTP status 400.
 pub const AMOUNT_BELOW_MINIMUM: Refusal = refusal(400, "amount below minimum 1");
 /// 400: of a withdrawal.
 pub const INSUFFICIENT_AVAILABLE: Refusal = refusal(400, "insufficient balance");
 /// 400: the wallet of the credential is none that a vault could pay.
 pub const INVALID_USER_ADDRESS: Refusal = refusal(400, "invalid user address");
-/// 404.
+/// HTTP status 404.
 pub const NOT_FOUND: Refusal = refusal(404, "not found");
 /// 500: the signer decided against it.
 pub const SIGN_FAILED: Refusal = refusal(500, "sign failed");

@@ -11,7 +11,7 @@ use std::ops::Range;
 /// A note of one market.
 #[derive(Clone, Debug)]
 pub struct MarketNote {
-    /// Which.
+    /// Market id.
     pub market: MarketId,
     /// What it says.
     pub what: What,

@@ -21,7 +21,7 @@ const MINUTE_MS: i64 = 60_000;
 
 /// A topic that someone listens to, as one market has to do with it.
 pub(super) struct Live {
-    /// Which.
+    /// Stream and market.
     pub topic: Topic,
     /// Of the hub.
     pub birth: u64,

@@ -23,9 +23,9 @@ const BUCKETS: usize = 100_000;
 pub struct Day {
     /// Price of the first trade.
     pub open: Price,
-    /// Highest.
+    /// Highest price, 10^-8.
     pub high: Price,
-    /// Lowest.
+    /// Lowest price, 10^-8.
     pub low: Price,
     /// The last price, also of a trade before the window.
     pub close: Price,
@@ -93,9 +93,9 @@ pub struct Bucket {
     pub start_ms: i64,
     /// Price of the first trade.
     pub open: Price,
-    /// Highest.
+    /// Highest price, 10^-8.
     pub high: Price,
-    /// Lowest.
+    /// Lowest price, 10^-8.
     pub low: Price,
     /// Base traded, 10^-8.
     pub volume: i64,

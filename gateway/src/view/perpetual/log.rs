@@ -58,7 +58,7 @@ pub const FIRST_CANDLES: u16 = 1024;
 pub struct Key {
     /// Whose: an account, or 0 for everyone's.
     pub owner: u32,
-    /// Where.
+    /// Market id.
     pub market: MarketId,
     /// Rises within owner and market.
     pub id: u64,
@@ -82,7 +82,7 @@ pub trait Row: Stored {
 /// What is asked for.
 #[derive(Clone, Debug)]
 pub struct Page {
-    /// Whose.
+    /// Account id.
     pub owner: u32,
     /// In one market only.
     pub market: Option<MarketId>,

@@ -26,7 +26,7 @@ const AGGREGATE_MS: i64 = 100;
 /// One market.
 #[derive(Clone, Debug)]
 pub struct PerpetualMarket {
-    /// Which.
+    /// Market id.
     pub market: MarketId,
     /// Name, padded.
     pub symbol: Symbol,

@@ -26,9 +26,9 @@ pub struct FillRecord {
     pub realised: i64,
     /// UNIX milliseconds.
     pub time_ms: i64,
-    /// Whose.
+    /// Account id.
     pub account: AccountId,
-    /// Where.
+    /// Market id.
     pub market: MarketId,
     /// A [`ringside_core::command::Side`]: the account's.
     pub side: u8,
@@ -36,7 +36,7 @@ pub struct FillRecord {
     pub is_maker: u8,
     /// 1: the engine's order of a liquidation.
     pub is_liquidation: u8,
-    /// Zero.
+    /// Reserved: zero.
     pub reserved: [u8; 5],
 }
 
@@ -51,7 +51,7 @@ pub struct IncomeRecord {
     pub time_ms: i64,
     /// The trade, 0 for none.
     pub trade: TradeId,
-    /// Whose.
+    /// Account id.
     pub account: AccountId,
     /// Where, or [`ringside_core::ids::ALL_MARKETS`].
     pub market: MarketId,
@@ -104,7 +104,7 @@ pub struct AmendRecord {
     pub told: event::PerpetualAmended,
     /// The order's name.
     pub client_order: ClientOrder,
-    /// Zero.
+    /// Reserved: zero.
     pub reserved: u32,
     /// UNIX milliseconds.
     pub time_ms: i64,
@@ -121,9 +121,9 @@ pub struct MarginRecord {
     pub amount: i64,
     /// UNIX milliseconds.
     pub time_ms: i64,
-    /// Whose.
+    /// Account id.
     pub account: AccountId,
-    /// Where.
+    /// Market id.
     pub market: MarketId,
     /// 1: added, 2: taken away.
     pub kind: u64,
@@ -138,9 +138,9 @@ pub struct TransferRecord {
     pub amount: i64,
     /// UNIX milliseconds.
     pub time_ms: i64,
-    /// Whose.
+    /// Account id.
     pub account: AccountId,
-    /// Zero.
+    /// Reserved: zero.
     pub reserved: u32,
 }
 
@@ -197,7 +197,7 @@ pub struct MarketTrade {
     pub time_ms: i64,
     /// When the first trade of its row was.
     pub aggregate_ms: i64,
-    /// Where.
+    /// Market id.
     pub market: MarketId,
     /// 1: the taker sold, so the buyer was maker.
     pub is_buyer_maker: u32,

@@ -179,7 +179,7 @@ impl Candle {
 pub struct CandleQuery {
     /// Of what.
     pub source: Source,
-    /// Where.
+    /// Market id.
     pub market: MarketId,
     /// How long.
     pub interval: Interval,
@@ -196,7 +196,7 @@ pub struct CandleQuery {
 pub struct ClosedCandle {
     /// The candle.
     pub candle: Candle,
-    /// Where.
+    /// Market id.
     pub market: MarketId,
     /// Number of its list in the archive.
     pub list: u32,

@@ -56,20 +56,20 @@ pub enum UserEvent {
     MarginCall(Box<MarginCall>),
     /// ACCOUNT_CONFIG_UPDATE of a leverage.
     Leverage {
-        /// When.
+        /// Engine time of the command, UNIX milliseconds.
         time_ms: i64,
-        /// Where.
+        /// Name of the market.
         symbol: Symbol,
         /// The new one.
         leverage: u32,
     },
     /// TRIGGER_DEFERRED.
     Deferred {
-        /// When.
+        /// Engine time of the command, UNIX milliseconds.
         time_ms: i64,
-        /// Where.
+        /// Name of the market.
         symbol: Symbol,
-        /// Which.
+        /// Order id.
         order: u64,
         /// Mark price.
         mark: i64,
@@ -78,13 +78,13 @@ pub enum UserEvent {
     },
     /// CONDITIONAL_ORDER_TRIGGER_REJECT.
     TriggerRefused {
-        /// When.
+        /// Engine time of the command, UNIX milliseconds.
         time_ms: i64,
-        /// Where.
+        /// Name of the market.
         symbol: Symbol,
-        /// Which.
+        /// Order id.
         order: u64,
-        /// Why.
+        /// Code and text that answer it.
         refusal: Refusal,
     },
     /// ALGO_UPDATE.
@@ -93,7 +93,7 @@ pub enum UserEvent {
     Balance(Box<BalanceUpdate>),
     /// A change of the fee tier.
     Vip {
-        /// When.
+        /// Engine time of the command, UNIX milliseconds.
         time_ms: i64,
         /// What happened.
         change: VipChange,
@@ -126,9 +126,9 @@ pub enum Happening {
 /// An order as it is after something happened to it.
 #[derive(Clone, Copy, Debug)]
 pub struct OrderUpdate {
-    /// When.
+    /// Engine time of the command, UNIX milliseconds.
     pub time_ms: i64,
-    /// Where.
+    /// Name of the market.
     pub symbol: Symbol,
     /// The order after it.
     pub order: OrderRecord,
@@ -183,9 +183,9 @@ pub enum Reason {
 /// Balances and positions after a step.
 #[derive(Clone, Debug)]
 pub struct AccountUpdate {
-    /// When.
+    /// Engine time of the command, UNIX milliseconds.
     pub time_ms: i64,
-    /// Why.
+    /// What changed the account: `m`.
     pub reason: Reason,
     /// Wallet balance, cross wallet, change other than profit and commission.
     pub balance: Option<[i64; 3]>,
@@ -196,7 +196,7 @@ pub struct AccountUpdate {
 /// One position of an [`AccountUpdate`].
 #[derive(Clone, Copy, Debug)]
 pub struct PositionRow {
-    /// Where.
+    /// Name of the market.
     pub symbol: Symbol,
     /// Signed.
     pub quantity: i64,
@@ -226,7 +226,7 @@ pub struct MarginCall {
 /// One position of a [`MarginCall`].
 #[derive(Clone, Copy, Debug)]
 pub struct CalledRow {
-    /// Where.
+    /// Name of the market.
     pub symbol: Symbol,
     /// Signed.
     pub quantity: i64,
@@ -245,9 +245,9 @@ pub struct CalledRow {
 /// An order of the conditional-order service.
 #[derive(Clone, Debug)]
 pub struct AlgoUpdate {
-    /// When.
+    /// Engine time of the command, UNIX milliseconds.
     pub time_ms: i64,
-    /// Where.
+    /// Name of the market.
     pub symbol: Symbol,
     /// The order as placed.
     pub order: OrderRecord,
@@ -264,9 +264,9 @@ pub struct AlgoUpdate {
 /// A row of channel `balances`.
 #[derive(Clone, Copy, Debug)]
 pub struct BalanceUpdate {
-    /// When.
+    /// Engine time of the command, UNIX milliseconds.
     pub time_ms: i64,
-    /// Why.
+    /// What changed the balance.
     pub reason: Reason,
     /// Cross and isolated wallets.
     pub wallet: i64,
