@@ -351,7 +351,7 @@ settings! {
     referral_address: Option<Wallet> = None;
     /// How often an account's fee terms are read from it.
     referral_every: Duration = Duration::from_secs(3_600);
-    /// How often a proof of reserves is made; while something is missing, at least every minute.
+    /// How often a proof of reserves is made; while something is missing or nothing is owed yet, at least every minute.
     proof_every: Duration = Duration::from_secs(3_600);
     /// The operator whose status the referral routes show.
     operator_address: Option<Wallet> = None;

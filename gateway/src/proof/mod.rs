@@ -8,8 +8,8 @@
 //! thread of the chain: owed > held pauses withdrawals; the next proof without that lets them go on (`chain/reserves.rs`)
 //! ```
 //! Nothing of it is on the matcher or holds the views' lock: the state is the follower's own. One is made at the start and then
-//! every `proof_every`; while something is missing, at least every minute, so that what was mended is seen. Without a vault there is
-//! nothing that could be held: a proof says what is owed, wherever the follower stands.
+//! every `proof_every`; while something is missing, so that what was mended is seen, or nothing is owed yet, at least every minute.
+//! Without a vault there is nothing that could be held: a proof says what is owed, wherever the follower stands.
 //!
 //! Salts are drawn anew for every proof and kept in memory alone: a leaf of one proof says nothing about one of the next, and a restart
 //! makes another proof.
@@ -33,7 +33,7 @@ use tokio::sync::Notify;
 use tree::{Hash, Leaf, Step, Tree};
 use zeroize::Zeroizing;
 
-/// How often a proof is made while something is missing, at least.
+/// How often a proof is made while something is missing or no token is in it, at least.
 const EVERY_SHORT: Duration = Duration::from_secs(60);
 
 /// A vault of a proof.
@@ -206,6 +206,11 @@ impl Proof {
 
     fn is_short(&self) -> bool {
         self.tokens.iter().any(|token| token.missing() > 0)
+    }
+
+    /// How long it is good for.
+    fn lasts(&self, every: Duration) -> Duration {
+        if self.is_short() || self.tokens.is_empty() { every.min(EVERY_SHORT) } else { every }
     }
 }
 
@@ -425,7 +430,7 @@ impl Proofs {
         let made = Proof::make(books);
         let every = match made {
             Ok(Some(proof)) => {
-                let every = if proof.is_short() { self.every.min(EVERY_SHORT) } else { self.every };
+                let every = proof.lasts(self.every);
                 for token in proof.tokens.iter().filter(|token| token.missing() > 0) {
                     let (token, missing) =
                         (text(&token.name), crate::dialect::fapi::text::amount(token.missing()));
@@ -544,6 +549,18 @@ mod tests {
         assert_eq!(salts.len(), all.len());
         let made = || Proof::make(books(None, 0)).unwrap().unwrap();
         assert_ne!(made().root, made().root);
+    }
+
+    /// The first proof of a new venue is of nothing: what comes in next is not an hour without one.
+    #[test]
+    fn what_is_empty_or_short_is_made_again_within_a_minute() {
+        let hour = Duration::from_secs(3_600);
+        let empty =
+            Proof::with(Books { assets: Vec::new(), ..books(Some(0), 0) }, Zeroizing::new([5; 32])).unwrap();
+        assert_eq!(empty.lasts(hour), EVERY_SHORT);
+        assert_eq!(proof(Some(130), 0).lasts(hour), EVERY_SHORT);
+        assert_eq!(proof(Some(131), 0).lasts(hour), hour);
+        assert_eq!(empty.lasts(Duration::from_secs(1)), Duration::from_secs(1));
     }
 
     /// What is missing pauses, what was credited out of nothing does not count, and what operators accept lasts until nothing is missing.
