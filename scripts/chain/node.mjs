@@ -70,11 +70,25 @@ export async function startNode(modules, { port, timestamp } = {}) {
         return clients.get(number);
     };
     const node = { url, port, rpc, reader, client, viem, accounts, child };
-    /** Sends a transaction and waits for its receipt, which may say that it was reverted. */
+    /**
+     * Sends a transaction and waits for its receipt, which may say that it was reverted. A node whose chain was taken back counts one of
+     * its pool now and then that it never puts into a block, and leaves the next of that account in the pool too: that one is
+     * dropped and sent again.
+     */
     node.write = async (number, contract, functionName, args, options = {}) => {
         const wallet = await client(number);
-        const hash = await wallet.writeContract({ ...contract, functionName, args, gas: 500_000n, ...options });
-        return options.noWait ? hash : reader.waitForTransactionReceipt({ hash });
+        const send = () => wallet.writeContract({ ...contract, functionName, args, gas: 500_000n, ...options });
+        const hash = await send();
+        if (options.noWait) return hash;
+        try {
+            return await reader.waitForTransactionReceipt({ hash, timeout: 30_000 });
+        } catch (error) {
+            if (!(error instanceof viem.WaitForTransactionReceiptTimeoutError)) throw error;
+            const { pending, queued } = await rpc("txpool_inspect");
+            console.log(`${functionName} was not mined:`, JSON.stringify({ pending, queued }));
+            await rpc("anvil_dropAllTransactions");
+            return reader.waitForTransactionReceipt({ hash: await send(), timeout: 30_000 });
+        }
     };
     node.read = (contract, functionName, args = []) => reader.readContract({ ...contract, functionName, args });
     /** Why a call would be refused: the name of the contract's error, the node's own words, or `paid`. */

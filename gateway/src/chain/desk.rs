@@ -138,6 +138,10 @@ impl Desk {
                 _ => {
                     self.consents.lock().remove(&withdrawal);
                     let fault = self.faults.lock().remove(&withdrawal);
+                    if fault.is_none() {
+                        let status = record.map(|record| record.status);
+                        tracing::warn!(withdrawal, ?status, "a withdrawal ended before it was signed");
+                    }
                     return Err(fault.unwrap_or(NotSigned::Unavailable));
                 }
             }
@@ -247,6 +251,8 @@ struct Tried {
     since: Instant,
     /// The signer may have been reached.
     may_be_signed: bool,
+    /// The log has said that the signer does not answer.
+    is_said: bool,
 }
 
 /// Runs the desk.
@@ -491,15 +497,16 @@ impl Clerk {
         may_be_signed: bool,
         fault: Option<&SignerFault>,
     ) {
-        let tried = self.tried.entry(withdrawal).or_insert_with(|| {
-            if let Some(fault) = fault {
-                tracing::warn!(withdrawal, %fault, "a withdrawal waits for the signer");
-            }
-            Tried { since: asked_at, may_be_signed: false }
-        });
+        let new = Tried { since: asked_at, may_be_signed: false, is_said: false };
+        let tried = self.tried.entry(withdrawal).or_insert(new);
+        if let Some(fault) = fault.filter(|_| !tried.is_said) {
+            tracing::warn!(withdrawal, %fault, "a withdrawal waits for the signer");
+            tried.is_said = true;
+        }
         tried.may_be_signed |= may_be_signed;
         let (since, may_be_signed) = (tried.since, tried.may_be_signed);
         if !self.resumed.contains(&withdrawal) && since.elapsed() >= self.config.signer_patience {
+            tracing::warn!(withdrawal, waited = ?since.elapsed(), "a withdrawal goes back: the signer did not sign it in time");
             self.give_back(withdrawal, may_be_signed, NotSigned::Unavailable).await;
         }
     }
