@@ -41,12 +41,14 @@ pub(crate) struct Peak {
     minutes: [Money; PEAK_SLOTS],
     /// The last minute that something was told in.
     minute: u64,
+    /// The largest of `minutes`: a fall asks for it once for each who is liquidated.
+    highest: Money,
 }
 
 impl Peak {
     /// Nothing was told yet.
     pub(crate) const fn new() -> Peak {
-        Peak { minutes: [Money::MIN; PEAK_SLOTS], minute: 0 }
+        Peak { minutes: [Money::MIN; PEAK_SLOTS], minute: 0, highest: Money::MIN }
     }
 
     /// Tells the equity at a time, which never goes back.
@@ -62,11 +64,19 @@ impl Peak {
         if let Some(slot) = self.minutes.get_mut(Peak::slot(minute)) {
             *slot = (*slot).max(equity);
         }
+        self.highest = if passed == 0 { self.highest.max(equity) } else { self.largest() };
     }
 
     /// The highest at a time; `None` where nothing was told for 8 hours.
     pub(crate) fn highest(&self, now_ms: u64) -> Option<Money> {
+        if now_ms / 60_000 == self.minute {
+            return Some(self.highest).filter(|&equity| equity != Money::MIN);
+        }
         self.recorded(now_ms).map(|(_, equity)| equity).max()
+    }
+
+    fn largest(&self) -> Money {
+        self.minutes.iter().copied().fold(Money::MIN, Money::max)
     }
 
     /// What it knows at a time, as (minute, highest), oldest first: what a snapshot keeps. Told again at the start of
@@ -85,6 +95,7 @@ impl Peak {
         for equity in self.minutes.iter_mut().filter(|equity| **equity != Money::MIN) {
             *equity = equity.saturating_add(amount).max(Money::MIN + 1);
         }
+        self.highest = self.largest();
     }
 
     const fn slot(minute: u64) -> usize {
@@ -154,6 +165,22 @@ mod tests {
         assert!(!may_take(Fund { equity: 100, notional: 1_000 }, 143), "less than 70 %");
         assert!(!may_take(Fund { equity: -1, notional: 0 }, 0));
         assert!(may_take(Fund { equity: 0, notional: 0 }, 0));
+    }
+
+    /// The highest that is kept is the largest of what is known, at every moment.
+    #[test]
+    fn the_peak_is_the_largest_of_what_it_knows() {
+        let (mut peak, mut now, mut random) = (Peak::new(), 0, 1u64);
+        for _ in 0..20_000 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            now += [0, 1, 30_000, 60_000, 500_000, 30_000_000][(random >> 33) as usize % 6];
+            match (random >> 40) % 4 {
+                0 => peak.shift((random >> 50) as Money - 8_000),
+                1 => {}
+                _ => peak.record(now, (random >> 44) as Money - 500_000),
+            }
+            assert_eq!(peak.highest(now), peak.recorded(now).map(|(_, equity)| equity).max());
+        }
     }
 
     #[test]
