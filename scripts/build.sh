@@ -21,7 +21,7 @@ build() {
         fi
         case $binary in
             ringside) wanted+=(-p ringside-gateway) ;;
-            counts) wanted+=(-p ringside-bench) ;;
+            counts | bounds) wanted+=(-p ringside-bench) ;;
             # The exchange that they start is built beside them.
             *) wanted+=(-p ringside-gateway -p ringside-rigs) ;;
         esac

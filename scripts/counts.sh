@@ -8,6 +8,8 @@
 #                                     the instruction cache, which depend on where code lies
 #   scripts/counts.sh --accept        counts all and writes bench/results/counts.txt
 #   scripts/counts.sh --only perpetual
+#   scripts/counts.sh --bounds        the worst command among 20,000 positions instead; fails where it is above the bar
+#   scripts/counts.sh --bounds --accept    among 1,000,000, into bench/results/bounds.txt
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if ! command -v valgrind >/dev/null; then
@@ -22,12 +24,19 @@ fi
 profile=dist
 export CARGO_INCREMENTAL=0
 . scripts/build.sh
+program=counts
+case " $* " in *" --bounds "*) program=bounds ;; esac
 # Whatever the caller has built was built otherwise.
-BUILT= build "$profile" counts
-accepted=$PWD/bench/results/counts.txt
+BUILT= build "$profile" $program
+accepted=$PWD/bench/results/$program.txt
 arguments=()
+case " $* " in
+    *" --bounds "*" --accept "*) ;;
+    *" --bounds "*) arguments+=(--positions 20000) ;;
+esac
 for argument in "$@"; do
     case $argument in
+        --bounds) ;;
         --check) arguments+=(--check "$accepted") ;;
         --accept)
             # What core was then, by its contents too: a commit that is rebased has another name.
@@ -37,4 +46,4 @@ for argument in "$@"; do
         *) arguments+=("$argument") ;;
     esac
 done
-exec "$target/$profile/counts" "${arguments[@]}"
+exec "$target/$profile/$program" "${arguments[@]}"

@@ -24,7 +24,14 @@ pub fn toggle_counting() {
     request(TOGGLE_COLLECT);
 }
 
+/// Writes what was counted since the last call into a file of its own, the profile's with a number behind it from 1 on.
+#[inline(always)]
+pub fn dump() {
+    request(DUMP_STATS);
+}
+
 /// "CT" in the upper half: requests of this tool.
+const DUMP_STATS: u64 = 0x4354_0000;
 const TOGGLE_COLLECT: u64 = 0x4354_0002;
 const START_INSTRUMENTATION: u64 = 0x4354_0004;
 
