@@ -1,5 +1,5 @@
 //! Rules of the house that matter, as a test with a message, over the whole workspace: who may name whom, what
-//! core may not use, where `unsafe` may stand, and that the map of each package knows every file.
+//! core may not use, where `unsafe` may stand, and that every file and every part says what it is.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -386,22 +386,51 @@ fn nothing_is_left_unfinished() {
     forbid(|path| path != "core/tests/tidy.rs", &["todo", "unimplemented"], "finish it or leave it out");
 }
 
+/// Whoever opens a file, or a part, reads first what it is for.
 #[test]
-fn the_maps_know_every_file() {
-    let mut missing = Vec::new();
-    for source in sources() {
-        let Some((package, _)) = source.path.split_once("/src/") else { continue };
-        // What the map of one package says says nothing of a file of the same name in another.
-        let map = fs::read_to_string(root().join(package).join("map.md")).expect("each package has a map.md");
-        let name = source.path.rsplit('/').next().unwrap_or("");
-        let folder = source.path.rsplit('/').nth(1).unwrap_or("");
-        let stem = name.trim_end_matches(".rs");
-        let known = if name == "mod.rs" { folder } else { stem };
-        if !names(&map, known) && !names(&map, name) {
-            missing.push(source.path);
+fn every_file_opens_with_what_it_is() {
+    let mut silent = Vec::new();
+    for source in sources().into_iter().filter(|source| source.path.contains("/src/")) {
+        let said = source.text.lines().next().and_then(|line| line.strip_prefix("//! "));
+        if said.is_none_or(|said| said.split_whitespace().count() < 2) {
+            silent.push(source.path);
         }
     }
-    assert!(missing.is_empty(), "map.md of the package does not mention:\n{}", missing.join("\n"));
+    assert!(silent.is_empty(), "do not open with what they are:\n{}", silent.join("\n"));
+    for part in ["core", "persist", "gateway", "bench", "scripts/operations"] {
+        let text =
+            fs::read_to_string(root().join(part).join("README.md")).expect("each part has a README.md");
+        assert!(text.starts_with("# "), "{part}/README.md has no title");
+    }
+}
+
+/// A README that names a file which is not there sends its reader nowhere.
+#[test]
+fn what_the_parts_name_is_there() {
+    let mut missing = Vec::new();
+    for part in ["core", "persist", "gateway", "bench"] {
+        let text =
+            fs::read_to_string(root().join(part).join("README.md")).expect("each part has a README.md");
+        for name in text.split('`').skip(1).step_by(2).flat_map(alternatives) {
+            let is_path = name.contains('/') && !name.starts_with('/') && !name.contains(['*', ' ']);
+            let mut places = ["", "core/src", "persist/src", "gateway/src"].into_iter().map(str::to_owned);
+            let is_there = |at: String| root().join(at).join(&name).exists();
+            if is_path && !is_there(part.to_owned()) && !places.any(is_there) {
+                missing.push(format!("{part}/README.md: {name}"));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "\n{}", missing.join("\n"));
+}
+
+/// `a/{b,c}.rs` is `a/b.rs` and `a/c.rs`.
+fn alternatives(name: &str) -> Vec<String> {
+    match name.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?))) {
+        Some((before, (middle, after))) => {
+            middle.split(',').map(|one| format!("{before}{one}{after}")).collect()
+        }
+        None => vec![name.to_owned()],
+    }
 }
 
 /// Rows of the failure model.
