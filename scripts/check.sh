@@ -61,6 +61,14 @@ outside() {
     scripts/page.sh
 }
 
+counts() {
+    step "instructions a command, beside the accepted ones"
+    scripts/counts.sh --check
+
+    step "instructions of the worst command"
+    scripts/counts.sh --bounds
+}
+
 clients() {
     step "existing clients trade here unchanged"
     scripts/clients.sh
@@ -90,14 +98,10 @@ export PROFILE=release BUILT="ringside kills overload replay"
 cargo build --workspace --locked --release --lib --tests $(printf -- '--bin %s ' $BUILT)
 beside outside outside
 beside clients clients
+beside counts counts
 
 step "tests"
 nextest
-
-step "the same decisions in debug"
-# The golden digests of these tests are the same constants in both profiles. Those of journals of a million commands, for which all
-# below persist is built once more, are scripts/nightly.sh's.
-CARGO_PROFILE_DEV_DEBUG=0 cargo test --quiet --locked -p ringside-core --lib --test spot --test perpetual -- replay:: layout:: scripts::
 
 beside ring ring
 step "50 kills"
@@ -122,6 +126,7 @@ if [ -d ../shared/data ]; then
 fi
 
 meet licences
+meet counts
 meet ring
 meet outside
 meet clients

@@ -25,6 +25,9 @@ cargo build --workspace --locked --release --lib --tests $(printf -- '--bin %s '
 
 proof "every test" nextest
 proof "the models over 10,000,000 commands" env RINGSIDE_COMMANDS=10000000 bash -c '. scripts/steps.sh; nextest -E "test(/random_streams/)"'
+# The golden digests are the same constants in both profiles: what overflow checks and assertions change would show.
+proof "the same decisions in debug" env CARGO_PROFILE_DEV_DEBUG=0 \
+    cargo test --quiet --locked -p ringside-core --lib --test spot --test perpetual -- replay:: layout:: scripts::
 proof "the same journal and state of a million commands in debug" env CARGO_PROFILE_DEV_DEBUG=0 \
     cargo test --quiet --locked -p ringside-persist --test journal in_every_build
 proof "a busy exchange copied, verified and inspected, 100 times each" env RINGSIDE_LOOKS=100 \
@@ -34,7 +37,7 @@ proof "60 kills in mode written" scripts/kills.sh --cycles 60 --acknowledge writ
 proof "ten minutes of what strangers can send" env FUZZ_SECONDS=600 scripts/fuzz.sh
 proof "the ring under the model checker, without a bound" scripts/loom.sh
 proof "the ring under Miri, 16 schedules" env MIRI_SEEDS=16 scripts/miri.sh
-proof "instructions a command, beside the accepted ones" scripts/counts.sh --check
+proof "instructions a command, also with a million accounts and orders" scripts/counts.sh --check --all
 proof "a soak of an hour" scripts/soak.sh --minutes 60
 proof "a soak over midnight" env FROM=23:28 scripts/soak.sh --minutes 40
 proof "three times what can be taken, for a minute" scripts/overload.sh
