@@ -194,10 +194,11 @@ fn measurements_build_what_they_measure() {
 }
 
 /// Folders and files of the gateway, the lowest first: each may name those before it, and itself.
-const LAYERS: [&str; 25] = [
+const LAYERS: [&str; 26] = [
     "clock",
     "form",
     "tls",
+    "outbound",
     "view",
     "archive",
     "dialect",

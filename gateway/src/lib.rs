@@ -23,6 +23,7 @@ pub mod http;
 pub mod ingress;
 pub mod metrics;
 pub mod operations;
+pub mod outbound;
 pub mod proof;
 pub mod push;
 pub mod routes;

@@ -12,46 +12,50 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-/// How a node is spoken to secretly.
+/// Whom is trusted to say who somebody is.
 #[derive(Clone)]
-pub struct Tls {
-    connector: TlsConnector,
-    server: ServerName<'static>,
-}
+pub struct Trust(Arc<ClientConfig>);
 
-impl Tls {
-    /// For a host, by what this machine trusts. Reads that once; `Err` says why nothing can be trusted.
-    pub fn of_host(host: &str) -> Result<Tls, String> {
-        static TRUSTED: OnceLock<Result<Arc<ClientConfig>, String>> = OnceLock::new();
-        let trusted = TRUSTED.get_or_init(|| client(native()?));
-        Tls::new(host, trusted.clone()?)
+impl Trust {
+    /// Those whom this machine trusts. Reads that once; `Err` says why nothing can be trusted.
+    pub fn of_host() -> Result<Trust, String> {
+        static TRUSTED: OnceLock<Result<Trust, String>> = OnceLock::new();
+        TRUSTED.get_or_init(|| Trust::with_roots(native()?)).clone()
     }
 
-    /// For a host, by what this machine trusts and the authorities of a file (PEM), which is read anew each time; `Err` says why it
-    /// cannot be, or that neither names anybody.
-    pub fn of_host_and(host: &str, authorities: &Path) -> Result<Tls, String> {
+    /// Those, and the authorities of a file (PEM), which is read anew each time; `Err` says why it cannot be, or that neither names
+    /// anybody.
+    pub fn of_host_and(authorities: &Path) -> Result<Trust, String> {
         let fault = |error: &dyn std::fmt::Display| format!("{}: {error}", authorities.display());
         let mut roots = native().unwrap_or_else(|_| RootCertStore::empty());
         for authority in CertificateDer::pem_file_iter(authorities).map_err(|error| fault(&error))? {
             let authority = authority.map_err(|error| fault(&error))?;
             roots.add(authority).map_err(|error| fault(&error))?;
         }
-        Tls::with_roots(host, roots)
+        Trust::with_roots(roots)
     }
 
-    /// For a host, by these authorities alone.
-    pub fn with_roots(host: &str, roots: RootCertStore) -> Result<Tls, String> {
-        Tls::new(host, client(roots)?)
+    /// Nobody: for who asks without encryption.
+    pub fn nobody() -> Result<Trust, String> {
+        Trust::with_roots(RootCertStore::empty())
     }
 
-    fn new(host: &str, client: Arc<ClientConfig>) -> Result<Tls, String> {
-        let server = ServerName::try_from(host.to_owned()).map_err(|error| error.to_string())?;
-        Ok(Tls { connector: TlsConnector::from(client), server })
+    /// These authorities alone.
+    pub fn with_roots(roots: RootCertStore) -> Result<Trust, String> {
+        let builder = ClientConfig::builder_with_provider(Arc::new(default_provider()));
+        let builder = builder.with_safe_default_protocol_versions().map_err(|error| error.to_string())?;
+        Ok(Trust(Arc::new(builder.with_root_certificates(roots).with_no_client_auth())))
+    }
+
+    /// As rustls takes it.
+    pub fn client(&self) -> &ClientConfig {
+        &self.0
     }
 
     /// Shakes hands; the other end has shown that it is the host.
-    pub async fn connect(&self, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
-        self.connector.connect(self.server.clone(), stream).await
+    pub async fn connect(&self, host: &str, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
+        let server = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
+        TlsConnector::from(self.0.clone()).connect(server, stream).await
     }
 }
 
@@ -64,10 +68,4 @@ fn native() -> Result<RootCertStore, String> {
         return Err(format!("this host trusts no authority: {:?}", found.errors));
     }
     Ok(roots)
-}
-
-fn client(roots: RootCertStore) -> Result<Arc<ClientConfig>, String> {
-    let builder = ClientConfig::builder_with_provider(Arc::new(default_provider()));
-    let builder = builder.with_safe_default_protocol_versions().map_err(|error| error.to_string())?;
-    Ok(Arc::new(builder.with_root_certificates(roots).with_no_client_auth()))
 }

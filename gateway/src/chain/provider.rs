@@ -1,7 +1,8 @@
 //! One node: questions of JSON-RPC and their answers, read strictly. What a node says is believed by nobody before others
 //! said the same (`quorum.rs`); here it is only made sure that it says something.
 
-use super::http::{Transport, TransportFault};
+use super::http::Transport;
+use crate::outbound::OutboundFault;
 use crate::wallet::keccak256;
 use bytes::Bytes;
 use ringside_core::ids::Address;
@@ -29,7 +30,7 @@ pub type Hash = [u8; 32];
 pub enum ProviderFault {
     /// There was no answer.
     #[error(transparent)]
-    Transport(#[from] TransportFault),
+    Transport(#[from] OutboundFault),
     /// It is not what was asked for.
     #[error("it answered nonsense: {0}")]
     Nonsense(&'static str),

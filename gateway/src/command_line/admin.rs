@@ -85,7 +85,7 @@ fn body(given: &str) -> Result<Option<Value>> {
 /// Sends it; status and answer, whatever they are.
 pub(super) fn send(config: &Config, wanted: &Wanted, request: Request) -> Result<(StatusCode, Value)> {
     let key = key(config, wanted)?;
-    let mut client = Client::new(&wanted.url)?.with_header("x-api-key", key.trim().to_owned());
+    let client = Client::new(&wanted.url)?.with_header("x-api-key", key.trim().to_owned());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(client.send(request.method, &request.path, request.body))
 }

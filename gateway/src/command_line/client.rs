@@ -1,17 +1,16 @@
-//! A small HTTP client for the subcommands that speak to a running exchange: JSON over one connection that is made again
-//! when it is gone. It knows no route but those of the login.
+//! A client of a running exchange for the subcommands that speak to one: JSON. It knows no route but those of the login.
 
 use crate::auth::typed_data::{Login, Venue, address_of_key};
 use crate::dialect::address::address_text;
+use crate::outbound::Outbound;
+use crate::tls::Trust;
 use anyhow::{Context, Result, anyhow, bail};
-use http_body_util::{BodyExt, Full};
+use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Method, Request, StatusCode};
-use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::net::TcpStream;
+use std::time::Duration;
 use zeroize::Zeroizing;
 
 /// The part of a nonce answer that a signature needs.
@@ -31,16 +30,26 @@ struct Token {
 
 /// A client of one exchange.
 pub struct Client {
-    host: String,
+    url: String,
     header: Option<(&'static str, String)>,
-    sender: Option<SendRequest<Full<Bytes>>>,
+    outbound: Outbound,
 }
 
+/// Before an answer is given up: more than the exchange itself takes before it says that an outcome is not known.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Longest answer, in bytes.
+const ANSWER_LEN_MAX: usize = 64 << 20;
+
 impl Client {
-    /// For the exchange at `url` (`http://host:port`); connects with the first request.
+    /// For the exchange at `url` (`http://host:port`, or `https`); connects with the first request.
     pub fn new(url: &str) -> Result<Client> {
-        let host = url.strip_prefix("http://").context("the address must start with http://")?;
-        Ok(Client { host: host.trim_end_matches('/').to_owned(), header: None, sender: None })
+        let trust = match url.split_once("://") {
+            Some(("http", _)) => Trust::nobody(),
+            Some(("https", _)) => Trust::of_host(),
+            _ => bail!("the address must start with http:// or https://"),
+        };
+        let outbound = Outbound::new(&trust.map_err(anyhow::Error::msg)?, PATIENCE, ANSWER_LEN_MAX);
+        Ok(Client { url: url.trim_end_matches('/').to_owned(), header: None, outbound })
     }
 
     /// The same with a header that is sent with every request: a credential.
@@ -50,21 +59,21 @@ impl Client {
     }
 
     /// Sends a request; gives status and JSON of the answer, whatever the status.
-    pub async fn send(
-        &mut self,
-        method: Method,
-        path: &str,
-        body: Option<Value>,
-    ) -> Result<(StatusCode, Value)> {
-        let sent = self.try_send(method, path, body).await;
-        if sent.is_err() {
-            self.sender = None;
+    pub async fn send(&self, method: Method, path: &str, body: Option<Value>) -> Result<(StatusCode, Value)> {
+        let body = body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string()));
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.url))
+            .header("content-type", "application/json");
+        if let Some((name, value)) = &self.header {
+            request = request.header(*name, value);
         }
-        sent
+        let (status, bytes) = self.outbound.ask(request.body(Full::new(body))?).await?;
+        Ok((status, serde_json::from_slice(&bytes).unwrap_or(Value::Null)))
     }
 
     /// The same where only 200 will do.
-    pub async fn call(&mut self, method: Method, path: &str, body: Option<Value>) -> Result<Value> {
+    pub async fn call(&self, method: Method, path: &str, body: Option<Value>) -> Result<Value> {
         let (status, answer) = self.send(method, path, body).await?;
         if status != StatusCode::OK {
             bail!("{path}: {status} {answer}");
@@ -73,7 +82,7 @@ impl Client {
     }
 
     /// Logs a wallet in by its key; gives the token.
-    pub async fn login(&mut self, key: &[u8; 32]) -> Result<String> {
+    pub async fn login(&self, key: &[u8; 32]) -> Result<String> {
         let account = address_of_key(key).context("that number is no key of the curve")?;
         let address = address_text(&account);
         let found = self.call(Method::GET, &format!("/api/v1/auth/nonce?address={address}"), None).await?;
@@ -95,41 +104,6 @@ impl Client {
         let answer = self.call(Method::POST, "/api/v1/auth/login", Some(body)).await?;
         let token: Token = serde_json::from_value(answer).context("the answer is no token")?;
         Ok(token.token)
-    }
-
-    async fn try_send(
-        &mut self,
-        method: Method,
-        path: &str,
-        body: Option<Value>,
-    ) -> Result<(StatusCode, Value)> {
-        let mut sender = match self.sender.take() {
-            Some(sender) if !sender.is_closed() => sender,
-            _ => self.connect().await?,
-        };
-        let body = body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string()));
-        let mut request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header("host", &self.host)
-            .header("content-type", "application/json");
-        if let Some((name, value)) = &self.header {
-            request = request.header(*name, value);
-        }
-        sender.ready().await?;
-        let response = sender.send_request(request.body(Full::new(body))?).await?;
-        let status = response.status();
-        let bytes = response.into_body().collect().await?.to_bytes();
-        self.sender = Some(sender);
-        Ok((status, serde_json::from_slice(&bytes).unwrap_or(Value::Null)))
-    }
-
-    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>> {
-        let stream =
-            TcpStream::connect(&self.host).await.with_context(|| format!("cannot reach {}", self.host))?;
-        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-        tokio::spawn(connection);
-        Ok(sender)
     }
 }
 

@@ -20,6 +20,8 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::config::feed::{Feed, FeedKind, Url};
 use crate::ingress::{Ingress, Port, WorkerFigures};
+use crate::outbound::OutboundFault;
+use crate::tls::Trust;
 use crate::view::SharedViews;
 use publisher::Publisher;
 use quote::Quotes;
@@ -55,6 +57,18 @@ struct Place<'a> {
     authorities: Option<&'a Path>,
 }
 
+impl Place<'_> {
+    /// Who may say that the source is who it is.
+    fn trust(&self) -> Result<Trust, FeedError> {
+        let trust = match self.authorities {
+            _ if !self.is_encrypted => Trust::nobody(),
+            Some(file) => Trust::of_host_and(file),
+            None => Trust::of_host(),
+        };
+        trust.map_err(|reason| FeedError::Connect(io::Error::other(reason)))
+    }
+}
+
 /// Why a source was given up for now.
 #[derive(Debug, thiserror::Error)]
 enum FeedError {
@@ -63,9 +77,7 @@ enum FeedError {
     #[error("nothing came for too long")]
     Silent,
     #[error(transparent)]
-    Http(#[from] hyper::Error),
-    #[error("answered with status {0}")]
-    Status(u16),
+    Outbound(#[from] OutboundFault),
     #[error("the answer cannot be read: {0}")]
     Body(String),
     #[error("no price in the answer")]

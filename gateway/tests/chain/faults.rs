@@ -5,22 +5,22 @@ use crate::random::{Rerun, seeds};
 use crate::signer::Folder;
 use crate::world::{Mood, hex};
 use bytes::Bytes;
-use ringside_gateway::chain::http::TransportFault;
 use ringside_gateway::clock::Clock;
+use ringside_gateway::outbound::OutboundFault;
 use serde_json::{Value, json};
 
 /// What a fault does to the answers of a node, and whether two nodes can conclude anything while one of them has it.
 pub(crate) struct Fault {
     pub(crate) name: &'static str,
     is_paralysing: bool,
-    distort: fn(&str, Value) -> Result<Bytes, TransportFault>,
+    distort: fn(&str, Value) -> Result<Bytes, OutboundFault>,
 }
 
-pub(crate) fn distort(fault: usize, method: &str, answer: Value) -> Result<Bytes, TransportFault> {
+pub(crate) fn distort(fault: usize, method: &str, answer: Value) -> Result<Bytes, OutboundFault> {
     (FAULTS[fault].distort)(method, answer)
 }
 
-fn said(answer: &Value) -> Result<Bytes, TransportFault> {
+fn said(answer: &Value) -> Result<Bytes, OutboundFault> {
     Ok(Bytes::from(answer.to_string()))
 }
 
@@ -29,7 +29,7 @@ fn is_block(method: &str) -> bool {
 }
 
 /// Changes the members of a block.
-fn block(method: &str, mut answer: Value, change: impl Fn(&mut Value)) -> Result<Bytes, TransportFault> {
+fn block(method: &str, mut answer: Value, change: impl Fn(&mut Value)) -> Result<Bytes, OutboundFault> {
     if is_block(method) && !answer["result"].is_null() {
         change(&mut answer["result"]);
     }
@@ -37,7 +37,7 @@ fn block(method: &str, mut answer: Value, change: impl Fn(&mut Value)) -> Result
 }
 
 /// Changes each event.
-fn events(method: &str, mut answer: Value, change: impl Fn(&mut Value)) -> Result<Bytes, TransportFault> {
+fn events(method: &str, mut answer: Value, change: impl Fn(&mut Value)) -> Result<Bytes, OutboundFault> {
     if method == "eth_getLogs"
         && let Some(logs) = answer["result"].as_array_mut()
     {
@@ -47,7 +47,7 @@ fn events(method: &str, mut answer: Value, change: impl Fn(&mut Value)) -> Resul
 }
 
 /// Changes the list of events.
-fn list(method: &str, mut answer: Value, change: impl Fn(&mut Vec<Value>)) -> Result<Bytes, TransportFault> {
+fn list(method: &str, mut answer: Value, change: impl Fn(&mut Vec<Value>)) -> Result<Bytes, OutboundFault> {
     if method == "eth_getLogs"
         && let Some(logs) = answer["result"].as_array_mut()
     {
@@ -78,11 +78,11 @@ macro_rules! faults {
 }
 
 faults! {
-    "refuses connections", true, |_, _| Err(TransportFault::Unreachable("refused".to_owned()));
-    "drips, or answers nothing in time", true, |_, _| Err(TransportFault::Silent);
-    "answers 64 MB", true, |_, _| Err(TransportFault::Body("length limit exceeded".to_owned()));
-    "status 429", true, |_, _| Err(TransportFault::Status(429));
-    "status 500", true, |_, _| Err(TransportFault::Status(500));
+    "refuses connections", true, |_, _| Err(OutboundFault::Unreachable("refused".to_owned()));
+    "drips, or answers nothing in time", true, |_, _| Err(OutboundFault::Silent);
+    "answers 64 MB", true, |_, _| Err(OutboundFault::Body("length limit exceeded".to_owned()));
+    "status 429", true, |_, _| Err(OutboundFault::Status(429));
+    "status 500", true, |_, _| Err(OutboundFault::Status(500));
     "an empty body", true, |_, _| Ok(Bytes::new());
     "a page of HTML", true, |_, _| Ok(Bytes::from_static(b"<html>Bad gateway</html>"));
     "a cut body", true, |_, answer| { let text = answer.to_string(); Ok(Bytes::from(text[..text.len() - 2].to_owned())) };

@@ -1,9 +1,10 @@
 //! Nodes behind real sockets that do what they should not.
 
 use bytes::Bytes;
-use ringside_gateway::chain::http::{ANSWER_LEN_MAX, HttpTransport, Transport, TransportFault};
-use ringside_gateway::config::feed::{NodeUrl, Url};
-use ringside_gateway::tls::Tls;
+use ringside_gateway::chain::http::{ANSWER_LEN_MAX, HttpTransport, Transport};
+use ringside_gateway::config::feed::NodeUrl;
+use ringside_gateway::outbound::OutboundFault;
+use ringside_gateway::tls::Trust;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use tokio_rustls::rustls::{RootCertStore, ServerConfig, ServerConnection, Stream
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Asks a node twice that treats each question of a connection in this way.
-fn ask(serve: fn(&mut TcpStream) -> std::io::Result<()>) -> [Result<Bytes, TransportFault>; 2] {
+fn ask(serve: fn(&mut TcpStream) -> std::io::Result<()>) -> [Result<Bytes, OutboundFault>; 2] {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/rpc", listener.local_addr().unwrap());
     std::thread::spawn(move || {
@@ -61,16 +62,16 @@ fn answers_are_bounded_in_time_and_bytes() {
         head(stream, "200 OK", 64 << 20)?;
         (0..64).try_for_each(|_| stream.write_all(&vec![b'x'; 1 << 20]))
     });
-    assert!(huge.iter().all(|answer| matches!(answer, Err(TransportFault::Body(_)))), "{huge:?}");
+    assert!(huge.iter().all(|answer| matches!(answer, Err(OutboundFault::Body(_)))), "{huge:?}");
     let endless = ask(|stream| {
         stream.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")?;
         let chunk =
             [format!("{:x}\r\n", 1 << 20).into_bytes(), vec![b'x'; 1 << 20], b"\r\n".to_vec()].concat();
         (0..=(2 * ANSWER_LEN_MAX) >> 20).try_for_each(|_| stream.write_all(&chunk))
     });
-    assert!(endless.iter().all(|answer| matches!(answer, Err(TransportFault::Body(_)))), "{endless:?}");
+    assert!(endless.iter().all(|answer| matches!(answer, Err(OutboundFault::Body(_)))), "{endless:?}");
     let silent = ask(|_| Ok(()));
-    assert_eq!(silent, [Err(TransportFault::Silent), Err(TransportFault::Silent)]);
+    assert_eq!(silent, [Err(OutboundFault::Silent), Err(OutboundFault::Silent)]);
     let dripping = ask(|stream| {
         head(stream, "200 OK", 1_000)?;
         (0..1_000).try_for_each(|_| {
@@ -78,16 +79,13 @@ fn answers_are_bounded_in_time_and_bytes() {
             stream.write_all(b" ")
         })
     });
-    assert_eq!(dripping, [Err(TransportFault::Silent), Err(TransportFault::Silent)]);
+    assert_eq!(dripping, [Err(OutboundFault::Silent), Err(OutboundFault::Silent)]);
     let limited = ask(|stream| head(stream, "429 Too Many Requests", 0));
-    assert_eq!(limited, [Err(TransportFault::Status(429)), Err(TransportFault::Status(429))]);
+    assert_eq!(limited, [Err(OutboundFault::Status(429)), Err(OutboundFault::Status(429))]);
     let garbage = ask(|stream| stream.write_all(b"SSH-2.0-OpenSSH_9.2\r\n"));
-    assert!(
-        garbage.iter().all(|answer| matches!(answer, Err(TransportFault::Unreachable(_)))),
-        "{garbage:?}"
-    );
+    assert!(garbage.iter().all(|answer| matches!(answer, Err(OutboundFault::Unreachable(_)))), "{garbage:?}");
     let gone = ask(|stream| stream.shutdown(std::net::Shutdown::Both));
-    assert!(gone.iter().all(|answer| matches!(answer, Err(TransportFault::Unreachable(_)))), "{gone:?}");
+    assert!(gone.iter().all(|answer| matches!(answer, Err(OutboundFault::Unreachable(_)))), "{gone:?}");
 }
 
 /// Certificates of `tls/`: an authority of these tests, and what it gave to `localhost`. Nobody else trusts it.
@@ -125,7 +123,7 @@ fn encrypted_node() -> u16 {
 #[test]
 fn a_node_is_asked_in_secret_if_it_is_who_it_says() {
     let port = encrypted_node();
-    let url = |host: &str| Url::parse(&format!("https://{host}:{port}/rpc"), "https").unwrap();
+    let node = |host: &str| NodeUrl::parse(&format!("https://{host}:{port}/rpc")).unwrap();
     let ask = |node: HttpTransport| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         tokio::task::LocalSet::new().block_on(&runtime, async {
@@ -133,14 +131,12 @@ fn a_node_is_asked_in_secret_if_it_is_who_it_says() {
         })
     };
     let patience = Duration::from_secs(20);
-    let by = |host: &str, roots| {
-        ask(HttpTransport::encrypted(url(host), Tls::with_roots(host, roots).unwrap(), patience))
-    };
+    let by = |host: &str, roots| ask(HttpTransport::with(node(host), Trust::with_roots(roots), patience));
     let good = Ok(Bytes::from_static(b"{}"));
     assert_eq!(by("localhost", roots()), [good.clone(), good], "on one connection");
-    let refused = |answers: [Result<Bytes, TransportFault>; 2]| {
+    let refused = |answers: [Result<Bytes, OutboundFault>; 2]| {
         assert!(
-            answers.iter().all(|answer| matches!(answer, Err(TransportFault::Unreachable(_)))),
+            answers.iter().all(|answer| matches!(answer, Err(OutboundFault::Unreachable(_)))),
             "{answers:?}"
         );
     };

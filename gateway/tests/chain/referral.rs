@@ -3,9 +3,10 @@
 use bytes::Bytes;
 use futures_util::FutureExt;
 use ringside_gateway::chain::Local;
-use ringside_gateway::chain::http::{Transport, TransportFault};
+use ringside_gateway::chain::http::Transport;
 use ringside_gateway::chain::provider::Provider;
 use ringside_gateway::chain::referral::{Kept, Reader, Rebate, Terms};
+use ringside_gateway::outbound::OutboundFault;
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -25,7 +26,7 @@ struct Script {
 }
 
 impl Transport for Script {
-    fn ask(&self, question: Bytes) -> Local<'_, Result<Bytes, TransportFault>> {
+    fn ask(&self, question: Bytes) -> Local<'_, Result<Bytes, OutboundFault>> {
         let question: Value = serde_json::from_slice(&question).unwrap();
         let mut answer = self.answer.borrow().clone();
         if question["method"] == "eth_chainId" {
@@ -36,7 +37,7 @@ impl Transport for Script {
         }
         answer["id"] = question["id"].clone();
         let answer = if self.is_silent.get() {
-            Err(TransportFault::Silent)
+            Err(OutboundFault::Silent)
         } else {
             Ok(Bytes::from(answer.to_string()))
         };

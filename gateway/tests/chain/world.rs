@@ -5,8 +5,9 @@ use crate::random::Random;
 use bytes::Bytes;
 use ringside_core::ids::Address;
 use ringside_gateway::chain::Local;
-use ringside_gateway::chain::http::{Transport, TransportFault};
+use ringside_gateway::chain::http::Transport;
 use ringside_gateway::chain::release::domain_separator;
+use ringside_gateway::outbound::OutboundFault;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -281,7 +282,7 @@ impl Node {
         Node { disturb: Some(Box::new(disturb)), ..self }
     }
 
-    fn answer(&self, question: &Bytes) -> Result<Bytes, TransportFault> {
+    fn answer(&self, question: &Bytes) -> Result<Bytes, OutboundFault> {
         if let Some(disturb) = &self.disturb {
             disturb();
         }
@@ -289,7 +290,7 @@ impl Node {
         self.questions.set(self.questions.get() + 1);
         match self.mood.get() {
             Mood::Throttles(bound) if self.questions.get() > bound => {
-                return Err(TransportFault::Status(429));
+                return Err(OutboundFault::Status(429));
             }
             Mood::Stutters(share) => {
                 let chance = self.chance.get().wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -396,7 +397,7 @@ struct Filter<'a> {
 }
 
 impl Transport for Node {
-    fn ask(&self, question: Bytes) -> Local<'_, Result<Bytes, TransportFault>> {
+    fn ask(&self, question: Bytes) -> Local<'_, Result<Bytes, OutboundFault>> {
         let answer = self.answer(&question);
         Box::pin(std::future::ready(answer))
     }

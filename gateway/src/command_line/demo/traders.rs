@@ -35,22 +35,22 @@ pub(super) fn run(url: &str, admin_key: &str) {
 }
 
 async fn trade(url: &str, admin_key: &str) -> Result<()> {
-    let mut admin = Client::new(url)?.with_header("x-api-key", admin_key.to_owned());
-    let visitor = Trader::start(url, VISITOR, &mut admin, POCKET_MONEY).await?;
-    let maker = Trader::start(url, "maker", &mut admin, STOCK).await?;
+    let admin = Client::new(url)?.with_header("x-api-key", admin_key.to_owned());
+    let visitor = Trader::start(url, VISITOR, &admin, POCKET_MONEY).await?;
+    let maker = Trader::start(url, "maker", &admin, STOCK).await?;
     let takers = [
-        Trader::start(url, "first taker", &mut admin, STOCK).await?,
-        Trader::start(url, "second taker", &mut admin, STOCK).await?,
+        Trader::start(url, "first taker", &admin, STOCK).await?,
+        Trader::start(url, "second taker", &admin, STOCK).await?,
     ];
     drop(visitor);
     let [first, second] = takers;
     let index = perpetual::index(url, admin_key);
     let [perpetual_maker, perpetual_taker] = [
-        perpetual::Trader::start(url, "maker", &mut admin, STOCK).await?,
-        perpetual::Trader::start(url, "first taker", &mut admin, STOCK).await?,
+        perpetual::Trader::start(url, "maker", &admin, STOCK).await?,
+        perpetual::Trader::start(url, "first taker", &admin, STOCK).await?,
     ];
     // Only to be credited.
-    drop(perpetual::Trader::start(url, VISITOR, &mut admin, POCKET_MONEY).await?);
+    drop(perpetual::Trader::start(url, VISITOR, &admin, POCKET_MONEY).await?);
     tokio::try_join!(
         spot::quote(maker),
         spot::take(first),
@@ -70,10 +70,10 @@ struct Trader {
 
 impl Trader {
     /// Logs in, which makes the account where there is none, and sees to its balances.
-    async fn start(url: &str, name: &str, admin: &mut Client, stock: f64) -> Result<Trader> {
+    async fn start(url: &str, name: &str, admin: &Client, stock: f64) -> Result<Trader> {
         let key = key_of(name);
         let token = Client::new(url)?.login(&key).await?;
-        let mut client = Client::new(url)?.with_header("authorization", format!("Bearer {token}"));
+        let client = Client::new(url)?.with_header("authorization", format!("Bearer {token}"));
         let address = address_text(&address_of_key(&key).context("a hash is a key")?);
         let balances = client.call(Method::GET, "/api/v1/spot/balances", None).await?;
         for balance in balances.as_array().context("a list of balances")? {

@@ -28,7 +28,7 @@ const LABEL: &str = "demo";
 
 /// Moves the index: a price that wanders and, the further it is from home, the more it is drawn back.
 pub(super) async fn index(url: &str, admin_key: &str) -> Result<()> {
-    let mut admin = Client::new(url)?.with_header("x-api-key", admin_key.to_owned());
+    let admin = Client::new(url)?.with_header("x-api-key", admin_key.to_owned());
     let mut random = Random::new();
     let now = admin.call(Method::GET, &format!("/fapi/v1/premiumIndex?symbol={SYMBOL}"), None).await?;
     let mut price = Some(number(&now, "indexPrice")).filter(|price| *price > 0.0).unwrap_or(HOME);
@@ -41,7 +41,7 @@ pub(super) async fn index(url: &str, admin_key: &str) -> Result<()> {
 }
 
 /// Sees to it that the wallet of a name has at least a tenth of `stock` to trade perpetuals with.
-pub(super) async fn credit(admin: &mut Client, name: &str, has: f64, stock: f64) -> Result<()> {
+pub(super) async fn credit(admin: &Client, name: &str, has: f64, stock: f64) -> Result<()> {
     if has >= stock / 10.0 {
         return Ok(());
     }
@@ -60,9 +60,9 @@ pub(super) struct Trader {
 
 impl Trader {
     /// Logs in, makes a key in place of the one of the last start, and sees to the wallet's balance.
-    pub(super) async fn start(url: &str, name: &str, admin: &mut Client, stock: f64) -> Result<Trader> {
+    pub(super) async fn start(url: &str, name: &str, admin: &Client, stock: f64) -> Result<Trader> {
         let token = Client::new(url)?.login(&key_of(name)).await?;
-        let mut client = Client::new(url)?.with_header("authorization", format!("Bearer {token}"));
+        let client = Client::new(url)?.with_header("authorization", format!("Bearer {token}"));
         let path = "/api/v1/account/api-keys";
         let known = client.call(Method::GET, path, None).await?;
         for key in known.as_array().context("a list of keys")?.iter().filter(|key| key["label"] == LABEL) {
