@@ -160,6 +160,11 @@ impl Kind {
         matches!(self, Kind::PlaceOrder | Kind::CancelOrder | Kind::ReplaceOrder)
     }
 
+    /// Whether it places, changes or cancels one perpetual order: most perpetual commands do, and have a way of their own.
+    pub const fn is_of_one_order(self) -> bool {
+        matches!(self, Kind::PlacePerpetual | Kind::ModifyPerpetual | Kind::CancelPerpetual)
+    }
+
     /// Tags of what the venue says to itself: its stages make these commands, and recovery; no publisher may.
     pub const OWN: std::ops::Range<u16> = 48..64;
 }

@@ -69,7 +69,7 @@ impl Engine {
         command: &Command,
         emitter: &mut Emitter<'_, S>,
     ) -> Outcome {
-        if matches!(kind, Kind::PlacePerpetual | Kind::ModifyPerpetual | Kind::CancelPerpetual) {
+        if kind.is_of_one_order() {
             return self.order_command(kind, command, emitter);
         }
         let mut outcome = Outcome::default();
