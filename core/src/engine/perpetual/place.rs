@@ -11,7 +11,7 @@ use crate::emit::Emitter;
 use crate::event::Sink;
 use crate::ids::{AccountId, OrderId};
 use crate::money::{MONEY_UNIT, Money, Price};
-use crate::perpetual::account::{Account, DISABLED, Holding};
+use crate::perpetual::account::{Account, Holding};
 use crate::perpetual::order::{Details, Stage, attached_name, is_name};
 use crate::perpetual::triggers::condition;
 use crate::perpetual::{Perpetual, State};
@@ -220,12 +220,7 @@ impl Perpetual {
         state.check_date(details)?;
         let attached_count = i64::from(place.take_profit != 0) + i64::from(place.stop_loss != 0);
         state.check_limits(index, (record, holding), details, (waits, attached_count))?;
-        if record.restrictions & DISABLED != 0 {
-            return Err(Reject::TradingDisabled);
-        }
-        if (record.liquidating | holding.liquidating) != 0 {
-            return Err(Reject::InLiquidation);
-        }
+        record.may_order(holding)?;
         let mut leverage = symbol.leverage(holding);
         if place.leverage != 0 {
             state.check_leverage(details.account, index, place.leverage)?;
