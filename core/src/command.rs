@@ -539,18 +539,18 @@ pub mod update_mask {
 
 /// Declares an enumeration stored as one byte.
 macro_rules! byte_enum {
-    ($($(#[$doc:meta])* pub enum $name:ident { $($(#[$vdoc:meta])* $variant:ident = $code:literal,)* })*) => {
+    ($($(#[$doc:meta])* $vis:vis enum $name:ident { $($(#[$vdoc:meta])* $variant:ident = $code:literal,)* })*) => {
         $($(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
-        pub enum $name { $($(#[$vdoc])* $variant = $code,)* }
+        $vis enum $name { $($(#[$vdoc])* $variant = $code,)* }
 
         impl $name {
             /// Every value.
-            pub const ALL: &[$name] = &[$($name::$variant),*];
+            $vis const ALL: &[$name] = &[$($name::$variant),*];
             /// The value of a stored byte.
             #[inline]
-            pub const fn from_code(code: u8) -> Option<$name> {
+            $vis const fn from_code(code: u8) -> Option<$name> {
                 match code { $($code => Some($name::$variant),)* _ => None }
             }
         })*
