@@ -89,9 +89,30 @@ impl std::fmt::Debug for Command {
     }
 }
 
-/// Declares [`Kind`], the tag of each body and everything that must list them all.
+/// The account of a command whose kind says `of account`.
+macro_rules! account_of {
+    ($command:ident $name:ident account $($market:ident)?) => {
+        Some($command.body::<$name>().account)
+    };
+    ($command:ident $name:ident $($other:ident)*) => {
+        None
+    };
+}
+
+/// The market of a command whose kind says `of market`.
+macro_rules! market_of {
+    ($command:ident $name:ident $(account)? market) => {
+        Some($command.body::<$name>().market)
+    };
+    ($command:ident $name:ident $($other:ident)*) => {
+        None
+    };
+}
+
+/// Declares [`Kind`], the tag of each body and everything that must list them all. `of`: which of its fields say whose it is and
+/// where, as its [`crate::event::Done`] says.
 macro_rules! kinds {
-    ($($(#[$doc:meta])* $name:ident = $code:literal,)*) => {
+    ($($(#[$doc:meta])* $name:ident = $code:literal $(of $($field:ident)+)?,)*) => {
         /// The tag of a command's body. Numbers are persisted: append, never renumber.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u16)]
@@ -112,6 +133,18 @@ macro_rules! kinds {
         }
         $(impl Body for $name { const KIND: Kind = Kind::$name; })*
 
+        impl Command {
+            /// Whose it is, of a perpetual command that names an account.
+            pub fn account(&self) -> Option<AccountId> {
+                match Kind::from_code(self.kind)? { $(Kind::$name => account_of!(self $name $($($field)+)?),)* }
+            }
+
+            /// Where it is, of a perpetual command that names a market.
+            pub fn market(&self) -> Option<MarketId> {
+                match Kind::from_code(self.kind)? { $(Kind::$name => market_of!(self $name $($($field)+)?),)* }
+            }
+        }
+
         fn kinds_debug(command: &Command, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
             match Kind::from_code(command.kind) {
                 $(Some(Kind::$name) => write!(f, "{:?}", command.body::<$name>()),)*
@@ -125,6 +158,11 @@ impl Kind {
     /// Whether the engine carries it out on its quickest way: a spot order is placed, canceled or replaced.
     pub const fn is_placing(self) -> bool {
         matches!(self, Kind::PlaceOrder | Kind::CancelOrder | Kind::ReplaceOrder)
+    }
+
+    /// Whether it places, changes or cancels one perpetual order: most perpetual commands do, and have a way of their own.
+    pub const fn is_of_one_order(self) -> bool {
+        matches!(self, Kind::PlacePerpetual | Kind::ModifyPerpetual | Kind::CancelPerpetual)
     }
 
     /// Tags of what the venue says to itself: its stages make these commands, and recovery; no publisher may.
@@ -167,21 +205,21 @@ kinds! {
     /// Opens a perpetual market.
     ListPerpetual = 64,
     /// Changes one parameter of a perpetual market.
-    SetPerpetualParameter = 65,
+    SetPerpetualParameter = 65 of market,
     /// Gives a perpetual market its notional brackets.
-    SetBrackets = 66,
+    SetBrackets = 66 of market,
     /// Changes what a perpetual market takes, or settles it.
-    SetPerpetualState = 67,
+    SetPerpetualState = 67 of market,
     /// Sets one tier of the fee schedule.
     SetVipTier = 68,
     /// Sets trade group, permission and fee terms of an account.
-    SetPerpetualAccount = 69,
+    SetPerpetualAccount = 69 of account,
     /// Adds, weighs or removes a source of the index.
-    SetSource = 70,
+    SetSource = 70 of market,
     /// A price of a source.
-    FeedPrice = 71,
+    FeedPrice = 71 of market,
     /// Pins the index of a market, or frees it.
-    SetManualPrice = 72,
+    SetManualPrice = 72 of market,
     /// An operator's deposit to, or withdrawal from, a perpetual wallet or the insurance fund.
     CreditPerpetual = 73,
     /// Has the engine add up every ledger.
@@ -195,27 +233,27 @@ kinds! {
     /// One tier of the fee schedule that holds from the next midnight on.
     ScheduleVipTier = 78,
     /// Limits that an account has of its own.
-    SetAccountLimits = 79,
+    SetAccountLimits = 79 of account,
     /// A new perpetual order.
-    PlacePerpetual = 80,
+    PlacePerpetual = 80 of account market,
     /// Changes a resting perpetual limit order.
-    ModifyPerpetual = 81,
+    ModifyPerpetual = 81 of account market,
     /// Ends one open perpetual order.
-    CancelPerpetual = 82,
+    CancelPerpetual = 82 of account market,
     /// Ends open perpetual orders of an account, in one market or all.
-    CancelAllPerpetual = 83,
+    CancelAllPerpetual = 83 of account market,
     /// Starts or stops the timer that cancels an account's orders.
-    SetCountdown = 84,
+    SetCountdown = 84 of account market,
     /// Changes the leverage of an account in a market.
-    SetLeverage = 85,
+    SetLeverage = 85 of account market,
     /// Changes the margin mode of an account in a market, or in all.
-    SetMarginMode = 86,
+    SetMarginMode = 86 of account market,
     /// Moves margin between the cross wallet and an isolated position.
-    AdjustIsolatedMargin = 87,
+    AdjustIsolatedMargin = 87 of account market,
     /// Moves the margin asset between the spot and the perpetual ledger.
-    TransferPerpetual = 88,
+    TransferPerpetual = 88 of account,
     /// The same with an idempotency key.
-    TransferOnce = 89,
+    TransferOnce = 89 of account,
     /// Takes an amount out for a withdrawal.
     RequestWithdrawal = 90,
     /// The signature of a withdrawal.
@@ -501,18 +539,18 @@ pub mod update_mask {
 
 /// Declares an enumeration stored as one byte.
 macro_rules! byte_enum {
-    ($($(#[$doc:meta])* pub enum $name:ident { $($(#[$vdoc:meta])* $variant:ident = $code:literal,)* })*) => {
+    ($($(#[$doc:meta])* $vis:vis enum $name:ident { $($(#[$vdoc:meta])* $variant:ident = $code:literal,)* })*) => {
         $($(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
-        pub enum $name { $($(#[$vdoc])* $variant = $code,)* }
+        $vis enum $name { $($(#[$vdoc])* $variant = $code,)* }
 
         impl $name {
             /// Every value.
-            pub const ALL: &[$name] = &[$($name::$variant),*];
+            $vis const ALL: &[$name] = &[$($name::$variant),*];
             /// The value of a stored byte.
             #[inline]
-            pub const fn from_code(code: u8) -> Option<$name> {
+            $vis const fn from_code(code: u8) -> Option<$name> {
                 match code { $($code => Some($name::$variant),)* _ => None }
             }
         })*

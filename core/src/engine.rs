@@ -176,9 +176,7 @@ impl Engine {
         let mut emitter = Emitter::new(sink, command.sequence, self.time.ns());
         let outcome = match Kind::from_code(command.kind) {
             _ if !is_new => Outcome::default().refused(Reject::Duplicate),
-            Some(kind @ (Kind::PlacePerpetual | Kind::ModifyPerpetual | Kind::CancelPerpetual)) => {
-                self.order_command(kind, command, &mut emitter)
-            }
+            Some(kind) if kind.is_of_one_order() => self.order_command(kind, command, &mut emitter),
             kind => self.execute(kind, command, &mut emitter),
         };
         emitter.emit(outcome.done(command));

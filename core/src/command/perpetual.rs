@@ -756,3 +756,23 @@ byte_enum! {
         RecoveryPostOnlyMs = 42,
     }
 }
+
+impl PerpetualOrderType {
+    /// Whether it has a limit price.
+    #[inline]
+    pub const fn has_price(self) -> bool {
+        matches!(self, Self::Limit | Self::Stop | Self::TakeProfit)
+    }
+
+    /// Of a type that can be placed: whether it enters the market only once a price has come.
+    #[inline]
+    pub const fn waits(self) -> bool {
+        !matches!(self, Self::Limit | Self::Market)
+    }
+
+    /// What it is once it runs.
+    #[inline]
+    pub const fn fired(self) -> PerpetualOrderType {
+        if self.has_price() { Self::Limit } else { Self::Market }
+    }
+}

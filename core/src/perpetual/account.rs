@@ -5,6 +5,7 @@ use crate::event::PerpetualExposure;
 use crate::ids::{AccountId, MarketId};
 use crate::market::OpenOrders;
 use crate::money::{Money, Quantity};
+use crate::reject::Reject;
 use crate::risk::perpetual::order_margin::{Bucket, Reservation};
 use crate::risk::perpetual::position::Position;
 use std::mem::offset_of;
@@ -120,6 +121,15 @@ const _: () = assert!(
 const _: () = assert!(offset_of!(Account, pending_ms) == 64 && size_of::<Account>() == 128);
 
 impl Account {
+    /// It may place and change orders in a market where it has `holding`.
+    #[inline(always)]
+    pub(crate) fn may_order(&self, holding: &Holding) -> Result<(), Reject> {
+        if self.restrictions & DISABLED != 0 {
+            return Err(Reject::TradingDisabled);
+        }
+        if self.liquidating | holding.liquidating != 0 { Err(Reject::InLiquidation) } else { Ok(()) }
+    }
+
     /// Whether it has touched no market but one.
     #[inline(always)]
     pub(crate) fn is_alone_in(&self, index: usize) -> bool {

@@ -48,8 +48,11 @@ impl Symbol {
     /// Stop, activation and attached prices, and the callback.
     #[inline(always)]
     pub(crate) fn check_stops(&self, order: &Details, attached: [Price; 2]) -> Result<(), Reject> {
-        let has_stop = !matches!(order.order_type, Type::Limit | Type::Market);
-        if has_stop || attached != [0; 2] { self.check_stop_prices(order, attached) } else { Ok(()) }
+        if order.order_type.waits() || attached != [0; 2] {
+            self.check_stop_prices(order, attached)
+        } else {
+            Ok(())
+        }
     }
 
     #[inline(never)]

@@ -334,13 +334,12 @@ fn terms(mask: u32) -> Command {
         account: 1,
         mask,
         trade_group: 7,
-        trading_enabled: 0,
         fee_burn: 1,
         referral_total_bps: 2_000,
         referral_share_bps: 5_000,
         promo_bps: 100,
-        reserved: 0,
         promo_until_ms: 1_900_000_000_000,
+        ..zerocopy::FromZeros::new_zeroed()
     })
 }
 

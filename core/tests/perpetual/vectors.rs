@@ -367,13 +367,7 @@ fn v24_self_trade_prevention_in_a_group() {
                 account,
                 mask: account_mask::TRADE_GROUP,
                 trade_group: 7,
-                trading_enabled: 0,
-                fee_burn: 0,
-                referral_total_bps: 0,
-                referral_share_bps: 0,
-                promo_bps: 0,
-                reserved: 0,
-                promo_until_ms: 0,
+                ..zerocopy::FromZeros::new_zeroed()
             });
         }
         let of_b = venue.buy(b, "0.010", "100");
@@ -528,13 +522,9 @@ fn v13_v14_fees_and_tiers() {
         account: trader,
         mask: account_mask::REFERRAL,
         trade_group: 0,
-        trading_enabled: 0,
-        fee_burn: 0,
         referral_total_bps: 2_000,
         referral_share_bps: 5_000,
-        promo_bps: 0,
-        reserved: 0,
-        promo_until_ms: 0,
+        ..zerocopy::FromZeros::new_zeroed()
     });
     open(&mut venue, trader, maker, Side::Buy, "0.5", "60000");
     let trade = venue.fills()[0];

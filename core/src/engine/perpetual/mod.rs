@@ -69,7 +69,7 @@ impl Engine {
         command: &Command,
         emitter: &mut Emitter<'_, S>,
     ) -> Outcome {
-        if matches!(kind, Kind::PlacePerpetual | Kind::ModifyPerpetual | Kind::CancelPerpetual) {
+        if kind.is_of_one_order() {
             return self.order_command(kind, command, emitter);
         }
         let mut outcome = Outcome::default();
@@ -88,8 +88,7 @@ impl Engine {
         let had_backlog = perpetual.state.has_backlog();
         if had_backlog {
             perpetual.work_off();
-            let account = named_account(kind, command);
-            if account != FEE_ACCOUNT {
+            if let Some(account) = command.account().filter(|&account| account != FEE_ACCOUNT) {
                 perpetual.state.settle_first(account);
             }
         }
@@ -120,7 +119,7 @@ impl Engine {
                 Outcome { order, account, market, update, ..outcome }
             }
             Err(reject) => {
-                outcome.account = named_account(kind, command);
+                outcome.account = command.account().unwrap_or(0);
                 outcome.refused(reject)
             }
         }
@@ -424,57 +423,32 @@ fn in_range(sum: Money, amount: Money) -> bool {
     sum.checked_add(amount).is_some_and(|sum| sum.unsigned_abs() <= 4_000_000_000_000_000_000)
 }
 
-/// The account that a command names, for the answer to a refusal.
-fn named_account(kind: Kind, command: &Command) -> u32 {
-    match kind {
-        Kind::SetPerpetualAccount
-        | Kind::SetAccountLimits
-        | Kind::CancelAllPerpetual
-        | Kind::SetCountdown
-        | Kind::SetLeverage
-        | Kind::SetMarginMode
-        | Kind::AdjustIsolatedMargin
-        | Kind::TransferPerpetual
-        | Kind::TransferOnce => command.body::<crate::command::SetLeverage>().account,
-        _ => 0,
-    }
-}
-
 impl Perpetual {
     /// Carries out a command that concerns the perpetual side alone.
     fn act(&mut self, kind: Kind, command: &Command, spot_markets: usize) -> Answer {
-        // Where a command names an account first, a market second, this reads both.
-        let named: &crate::command::SetLeverage = command.body();
-        let of_account = Acted { account: named.account, ..Acted::default() };
-        let of_both = Acted { market: self.state.index_of(named.market).map(|_| named.market), ..of_account };
-        let market = command.body::<crate::command::SetPerpetualState>().market;
-        let of_market = Acted { market: self.state.index_of(market).map(|_| market), ..Acted::default() };
+        let market = command.market().filter(|&market| self.state.index_of(market).is_some());
+        let (state, source) = (&mut self.state, command.source);
         match kind {
-            Kind::SetPerpetualParameter => {
-                self.set_parameter(command.body(), spot_markets, command.source).map(|()| of_market)
-            }
-            Kind::SetBrackets => self.state.set_brackets(command.body(), command.source).map(|()| of_market),
-            Kind::DraftPerpetual => {
-                self.state.begin_draft(command.body(), command.source).map(|()| Acted::default())
-            }
-            Kind::SetPerpetualState => self.set_state(command.body()).map(|()| of_market),
-            Kind::ActivateRule => self.state.activate(command.body()).map(|()| Acted::default()),
-            Kind::SetVipTier => self.state.set_tier(command.body()).map(|()| Acted::default()),
-            Kind::SetPerpetualAccount => self.state.set_account(command.body()).map(|()| of_account),
-            Kind::ScheduleVipTier => self.state.schedule_tier(command.body()).map(|()| Acted::default()),
-            Kind::SetAccountLimits => {
-                self.state.limit_account(command.body(), spot_markets).map(|()| of_account)
-            }
-            Kind::SetSource => self.state.set_source(command.body(), command.source).map(|()| of_market),
-            Kind::FeedPrice => self.state.feed(command.body()).map(|()| of_market),
-            Kind::SetManualPrice => self.state.set_manual(command.body()).map(|()| of_market),
-            Kind::CancelAllPerpetual => self.cancel_all(command.body()).map(|()| of_both),
-            Kind::SetCountdown => self.state.set_countdown(command.body()).map(|()| of_both),
-            Kind::SetLeverage => self.state.set_leverage(command.body()).map(|()| of_both),
-            Kind::SetMarginMode => self.state.set_mode(command.body()).map(|()| of_both),
-            Kind::AdjustIsolatedMargin => self.state.adjust_margin(command.body()).map(|()| of_both),
+            Kind::SetPerpetualParameter => self.set_parameter(command.body(), spot_markets, source),
+            Kind::SetBrackets => state.set_brackets(command.body(), source),
+            Kind::DraftPerpetual => state.begin_draft(command.body(), source),
+            Kind::SetPerpetualState => self.set_state(command.body()),
+            Kind::ActivateRule => state.activate(command.body()),
+            Kind::SetVipTier => state.set_tier(command.body()),
+            Kind::SetPerpetualAccount => state.set_account(command.body()),
+            Kind::ScheduleVipTier => state.schedule_tier(command.body()),
+            Kind::SetAccountLimits => state.limit_account(command.body(), spot_markets),
+            Kind::SetSource => state.set_source(command.body(), source),
+            Kind::FeedPrice => state.feed(command.body()),
+            Kind::SetManualPrice => state.set_manual(command.body()),
+            Kind::CancelAllPerpetual => self.cancel_all(command.body()),
+            Kind::SetCountdown => state.set_countdown(command.body()),
+            Kind::SetLeverage => state.set_leverage(command.body()),
+            Kind::SetMarginMode => state.set_mode(command.body()),
+            Kind::AdjustIsolatedMargin => state.adjust_margin(command.body()),
             _ => Err(Reject::Malformed),
-        }
+        }?;
+        Ok(Acted { order: 0, account: command.account().unwrap_or(0), market })
     }
 
     /// Carries out what may bring anything about: facts are kept, what follows from it is done, and all of it told. What refuses it

@@ -13,7 +13,6 @@ use crate::event::{Execution, PerpetualAmended, Sink};
 use crate::ids::OrderId;
 use crate::money::Money;
 use crate::perpetual::Perpetual;
-use crate::perpetual::account::DISABLED;
 use crate::perpetual::order::{Details, Stage};
 use crate::reject::Reject;
 use crate::risk::perpetual::reduce_only;
@@ -115,13 +114,7 @@ impl Perpetual {
         if keeps_place && (new.price != old.price || !shrinks) {
             return Err(Reject::PriorityNotKept);
         }
-        let record = self.state.accounts.get(new.account);
-        if record.restrictions & DISABLED != 0 {
-            return Err(Reject::TradingDisabled);
-        }
-        if record.liquidating != 0 || self.state.holding(new.account, index).liquidating != 0 {
-            return Err(Reject::InLiquidation);
-        }
+        self.state.accounts.get(new.account).may_order(self.state.holding(new.account, index))?;
         if matched.is_none() {
             // What is left to judge needs the price.
             return Err(Reject::NoPriceMatch);

@@ -11,7 +11,7 @@ use crate::emit::Emitter;
 use crate::event::Sink;
 use crate::ids::{AccountId, OrderId};
 use crate::money::{MONEY_UNIT, Money, Price};
-use crate::perpetual::account::{Account, DISABLED, Holding};
+use crate::perpetual::account::{Account, Holding};
 use crate::perpetual::order::{Details, Stage, attached_name, is_name};
 use crate::perpetual::triggers::condition;
 use crate::perpetual::{Perpetual, State};
@@ -71,9 +71,7 @@ impl Codes {
         let price_match = PriceMatch::from_code(place.price_match)?;
         let attached_working_type = WorkingType::from_code(place.attached_working_type)?;
         let flag = |bit: u16| place.flags & bit != 0;
-        let has_limit = matches!(order_type, Type::Limit | Type::Stop | Type::TakeProfit);
-        let has_stop =
-            matches!(order_type, Type::Stop | Type::TakeProfit | Type::StopMarket | Type::TakeProfitMarket);
+        let has_limit = order_type.has_price();
         let is_trailing = order_type == Type::TrailingStopMarket;
         let closes = flag(order_flag::CLOSE_POSITION);
         let is_sound = place.flags < order_flag::KEEP_PRIORITY
@@ -82,7 +80,7 @@ impl Codes {
             && (has_limit || (place.price == 0 && price_match == PriceMatch::None))
             && (price_match == PriceMatch::None || place.price == 0)
             && (has_limit || time_in_force == Tif::GoodTillCancel)
-            && (has_stop || is_trailing || place.stop_price == 0)
+            && (order_type.waits() || place.stop_price == 0)
             && (is_trailing || place.callback_rate == 0)
             && (time_in_force == Tif::GoodTillDate || place.good_till_ms == 0)
             && (!closes
@@ -90,8 +88,7 @@ impl Codes {
                     && place.quantity == 0
                     && !flag(order_flag::REDUCE_ONLY)))
             && (closes || !flag(order_flag::GTE))
-            && (matches!(order_type, Type::Limit | Type::Market)
-                || (place.take_profit | place.stop_loss) == 0);
+            && (!order_type.waits() || (place.take_profit | place.stop_loss) == 0);
         is_sound.then_some(Codes {
             side,
             order_type,
@@ -166,14 +163,12 @@ impl Perpetual {
         self.state.prefetch_details(self.orders.pool.next());
         let symbol = &self.state.symbols[index];
         symbol.takes(details)?;
-        let could_match = matches!(details.order_type, Type::Limit | Type::Market)
-            && details.time_in_force != Tif::PostOnly;
+        let could_match = !details.order_type.waits() && details.time_in_force != Tif::PostOnly;
         if could_match && self.state.is_busy(index) {
             return Err(Reject::EngineBusy);
         }
         self.check_names(place, name)?;
-        let waits = !matches!(details.order_type, Type::Limit | Type::Market);
-        let has_price = matches!(details.order_type, Type::Limit | Type::Stop | Type::TakeProfit);
+        let (waits, has_price) = (details.order_type.waits(), details.order_type.has_price());
         // Resolved at the trigger for the types that wait.
         let mut is_unresolved = details.price_match != PriceMatch::None && waits;
         let mut has_no_level = false;
@@ -220,12 +215,7 @@ impl Perpetual {
         state.check_date(details)?;
         let attached_count = i64::from(place.take_profit != 0) + i64::from(place.stop_loss != 0);
         state.check_limits(index, (record, holding), details, (waits, attached_count))?;
-        if record.restrictions & DISABLED != 0 {
-            return Err(Reject::TradingDisabled);
-        }
-        if (record.liquidating | holding.liquidating) != 0 {
-            return Err(Reject::InLiquidation);
-        }
+        record.may_order(holding)?;
         let mut leverage = symbol.leverage(holding);
         if place.leverage != 0 {
             state.check_leverage(details.account, index, place.leverage)?;

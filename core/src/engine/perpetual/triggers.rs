@@ -6,8 +6,8 @@ use super::judge::Terms;
 use super::orders::place_of;
 use super::run::Role;
 use crate::command::{
-    PerpetualOrderType as Type, PerpetualParameter, PerpetualState, PerpetualStatus, PriceMatch,
-    SelfTradePrevention, WorkingType, order_flag,
+    PerpetualParameter, PerpetualState, PerpetualStatus, PriceMatch, SelfTradePrevention, WorkingType,
+    order_flag,
 };
 use crate::event::{Execution, TriggerDeferred, TriggerRefused};
 use crate::ids::{AccountId, OrderId};
@@ -167,10 +167,7 @@ impl Perpetual {
     /// Makes a fired order an ordinary one, and judges it.
     fn prepare_fired(&mut self, slot: u32, index: usize) -> Result<Terms, Reject> {
         let mut details = self.state.details[slot as usize];
-        details.order_type = match details.original_type {
-            Type::Stop | Type::TakeProfit | Type::Limit => Type::Limit,
-            _ => Type::Market,
-        };
+        details.order_type = details.original_type.fired();
         let held = self.state.holding(details.account, index).quantity;
         let mut reject = None;
         if details.is(order_flag::CLOSE_POSITION) {

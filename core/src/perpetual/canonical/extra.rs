@@ -2,7 +2,7 @@
 //! bytes of a state without it are what they always were.
 
 use super::{Read, count, put};
-use crate::command::{PerpetualParameter as P, PerpetualState};
+use crate::command::{PerpetualParameter as P, PerpetualState, byte_enum};
 use crate::ids::{ALL_MARKETS, AccountId, FIRST_PERPETUAL, OrderId};
 use crate::money::RATE_ONE;
 use crate::perpetual::State;
@@ -25,24 +25,30 @@ use std::collections::BTreeSet;
 
 /// Behind the last section.
 const END: i64 = 0;
-/// Sources with an age of their own.
-const SOURCE_AGES: i64 = 1;
-/// A fee schedule that waits for its midnight.
-const NEXT_TIERS: i64 = 2;
-/// A fee schedule that is not complete.
-const TIER_ROWS: i64 = 3;
-/// Limits of accounts.
-const LIMITS: i64 = 4;
-/// What a market is to become.
-const DRAFT: i64 = 5;
-/// What liquidations have to share.
-const SHORTFALL: i64 = 6;
-/// What one command left over for the next, and how much one may do.
-const WORK: i64 = 7;
-/// Funding that is not paid to the end.
-const UNPAID: i64 = 8;
-/// Markets that close.
-const CLOSING: i64 = 9;
+
+byte_enum! {
+    /// A section, by its number. They are written in this order.
+    enum Section {
+        /// Sources with an age of their own.
+        SourceAges = 1,
+        /// A fee schedule that waits for its midnight.
+        NextTiers = 2,
+        /// A fee schedule that is not complete.
+        TierRows = 3,
+        /// Limits of accounts.
+        Limits = 4,
+        /// What a market is to become.
+        Draft = 5,
+        /// What liquidations have to share.
+        Shortfall = 6,
+        /// What one command left over for the next, and how much one may do.
+        Work = 7,
+        /// Funding that is not paid to the end.
+        Unpaid = 8,
+        /// Markets that close.
+        Closing = 9,
+    }
+}
 
 impl State {
     fn source_ages(&self) -> impl Iterator<Item = (usize, u32, u32)> {
@@ -55,78 +61,131 @@ impl State {
 
     /// Whether there is any such section.
     pub(super) fn has_extras(&self) -> bool {
-        self.next_tiers.is_some()
-            || !self.tier_rows.0.is_empty()
-            || !self.limits.is_empty()
-            || self.draft.is_some()
-            || !self.shortfall.is_empty()
-            || self.has_work()
-            || (self.work.unpaid | self.work.closing) != 0
-            || self.source_ages().next().is_some()
+        Section::ALL.iter().any(|&section| self.has_section(section))
     }
 
     pub(super) fn write_extras<B: Bytes>(&self, out: &mut B) {
-        if self.source_ages().next().is_some() {
-            put(out, SOURCE_AGES);
-            count(out, self.source_ages().count());
-            for (index, source, stale_ms) in self.source_ages() {
-                [index as i64, source.into(), stale_ms.into()].into_iter().for_each(|value| put(out, value));
-            }
-        }
-        if let Some((tiers, effective_ms)) = &self.next_tiers {
-            put(out, NEXT_TIERS);
-            put(out, *effective_ms);
-            write_tiers(out, tiers.rows());
-        }
-        let (rows, of) = &self.tier_rows;
-        if !rows.is_empty() {
-            put(out, TIER_ROWS);
-            put(out, (*of).into());
-            write_tiers(out, rows);
-        }
-        if !self.limits.is_empty() {
-            put(out, LIMITS);
-            count(out, self.limits.all().len());
-            for (account, market, limits) in self.limits.all() {
-                for value in [
-                    account.into(),
-                    market.into(),
-                    limits.open_orders.into(),
-                    limits.order_rate_10s.into(),
-                    limits.order_rate_1m.into(),
-                    limits.position,
-                    limits.order,
-                ] {
-                    put(out, value);
-                }
-            }
-        }
-        if let Some(draft) = &self.draft {
-            put(out, DRAFT);
-            write_draft(out, draft);
-        }
-        if !self.shortfall.is_empty() {
-            put(out, SHORTFALL);
-            put(out, self.shortfall.lacked);
-            count(out, self.shortfall.brought.len());
-            for &(account, realised) in &self.shortfall.brought {
-                put(out, account.into());
-                put(out, realised);
-            }
-        }
-        if self.has_work() {
-            put(out, WORK);
-            self.write_work(out);
-        }
-        if self.work.unpaid != 0 {
-            put(out, UNPAID);
-            self.write_unpaid(out);
-        }
-        if self.work.closing != 0 {
-            put(out, CLOSING);
-            self.write_closing(out);
+        for &section in Section::ALL.iter().filter(|&&section| self.has_section(section)) {
+            put(out, section as i64);
+            self.write_section(section, out);
         }
         put(out, END);
+    }
+
+    pub(super) fn read_extras(&mut self, reader: &mut Reader<'_>, accounts: u32) -> Read<()> {
+        let mut last = END;
+        loop {
+            let number = reader.i64()?;
+            if number == END {
+                return ensure(self.has_extras(), "extra sections of nothing");
+            }
+            ensure(number > last, "extra sections out of order")?;
+            last = number;
+            let section = u8::try_from(number).ok().and_then(Section::from_code);
+            self.read_section(section.ok_or_else(|| invalid("an unknown extra section"))?, reader, accounts)?;
+        }
+    }
+
+    /// Whether there is something in a section.
+    fn has_section(&self, section: Section) -> bool {
+        match section {
+            Section::SourceAges => self.source_ages().next().is_some(),
+            Section::NextTiers => self.next_tiers.is_some(),
+            Section::TierRows => !self.tier_rows.0.is_empty(),
+            Section::Limits => !self.limits.is_empty(),
+            Section::Draft => self.draft.is_some(),
+            Section::Shortfall => !self.shortfall.is_empty(),
+            Section::Work => self.has_work(),
+            Section::Unpaid => self.work.unpaid != 0,
+            Section::Closing => self.work.closing != 0,
+        }
+    }
+
+    fn write_section<B: Bytes>(&self, section: Section, out: &mut B) {
+        match section {
+            Section::SourceAges => self.write_source_ages(out),
+            Section::NextTiers => {
+                if let Some((tiers, effective_ms)) = &self.next_tiers {
+                    put(out, *effective_ms);
+                    write_tiers(out, tiers.rows());
+                }
+            }
+            Section::TierRows => {
+                put(out, self.tier_rows.1.into());
+                write_tiers(out, &self.tier_rows.0);
+            }
+            Section::Limits => self.write_limits(out),
+            Section::Draft => {
+                if let Some(draft) = &self.draft {
+                    write_draft(out, draft);
+                }
+            }
+            Section::Shortfall => self.write_shortfall(out),
+            Section::Work => self.write_work(out),
+            Section::Unpaid => self.write_unpaid(out),
+            Section::Closing => self.write_closing(out),
+        }
+    }
+
+    fn read_section(&mut self, section: Section, reader: &mut Reader<'_>, accounts: u32) -> Read<()> {
+        match section {
+            Section::SourceAges => self.read_source_ages(reader),
+            Section::NextTiers => {
+                let effective_ms = reader.i64()?;
+                let tiers = Tiers::new(&read_tiers(reader)?).ok_or_else(|| invalid("tiers do not rise"))?;
+                self.next_tiers = Some((tiers, effective_ms));
+                Ok(())
+            }
+            Section::TierRows => {
+                let of = u32::try_from(reader.i64()?).map_err(|_| invalid("a count out of range"))?;
+                let rows = read_tiers(reader)?;
+                let is_begun = rows.len() < of as usize && of as usize <= TIERS_MAX;
+                self.tier_rows = (rows, of);
+                ensure(is_begun, "a schedule that is complete")
+            }
+            Section::Limits => self.read_limits(reader, accounts),
+            Section::Draft => {
+                self.draft = Some(Box::new(read_draft(reader, self.symbols.len())?));
+                Ok(())
+            }
+            Section::Shortfall => self.read_shortfall(reader, accounts),
+            Section::Work => self.read_work(reader, accounts),
+            Section::Unpaid => self.read_unpaid(reader, accounts),
+            Section::Closing => self.read_closing(reader, accounts),
+        }
+    }
+
+    fn write_source_ages<B: Bytes>(&self, out: &mut B) {
+        count(out, self.source_ages().count());
+        for (index, source, stale_ms) in self.source_ages() {
+            [index as i64, source.into(), stale_ms.into()].into_iter().for_each(|value| put(out, value));
+        }
+    }
+
+    fn write_limits<B: Bytes>(&self, out: &mut B) {
+        count(out, self.limits.all().len());
+        for (account, market, limits) in self.limits.all() {
+            for value in [
+                account.into(),
+                market.into(),
+                limits.open_orders.into(),
+                limits.order_rate_10s.into(),
+                limits.order_rate_1m.into(),
+                limits.position,
+                limits.order,
+            ] {
+                put(out, value);
+            }
+        }
+    }
+
+    fn write_shortfall<B: Bytes>(&self, out: &mut B) {
+        put(out, self.shortfall.lacked);
+        count(out, self.shortfall.brought.len());
+        for &(account, realised) in &self.shortfall.brought {
+            put(out, account.into());
+            put(out, realised);
+        }
     }
 
     /// Whether anything waits, be it for its market to match, or a command's units are not those that ship.
@@ -338,43 +397,6 @@ impl State {
     fn waits_in(&self, slot: u32, index: usize) -> bool {
         let details = &self.details[slot as usize];
         details.stage == Stage::Waiting && self.index_of(details.market) == Some(index)
-    }
-
-    pub(super) fn read_extras(&mut self, reader: &mut Reader<'_>, accounts: u32) -> Read<()> {
-        let mut last = END;
-        loop {
-            let section = reader.i64()?;
-            if section == END {
-                return ensure(self.has_extras(), "extra sections of nothing");
-            }
-            ensure(section > last, "extra sections out of order")?;
-            last = section;
-            match section {
-                SOURCE_AGES => self.read_source_ages(reader)?,
-                NEXT_TIERS => {
-                    let effective_ms = reader.i64()?;
-                    let tiers = Tiers::new(&read_tiers(reader)?);
-                    self.next_tiers =
-                        Some((tiers.ok_or_else(|| invalid("tiers do not rise"))?, effective_ms));
-                }
-                TIER_ROWS => {
-                    let of = u32::try_from(reader.i64()?).map_err(|_| invalid("a count out of range"))?;
-                    let rows = read_tiers(reader)?;
-                    ensure(
-                        rows.len() < of as usize && of as usize <= TIERS_MAX,
-                        "a schedule that is complete",
-                    )?;
-                    self.tier_rows = (rows, of);
-                }
-                LIMITS => self.read_limits(reader, accounts)?,
-                SHORTFALL => self.read_shortfall(reader, accounts)?,
-                WORK => self.read_work(reader, accounts)?,
-                UNPAID => self.read_unpaid(reader, accounts)?,
-                CLOSING => self.read_closing(reader, accounts)?,
-                DRAFT => self.draft = Some(Box::new(read_draft(reader, self.symbols.len())?)),
-                _ => return Err(invalid("an unknown extra section")),
-            }
-        }
     }
 
     fn read_source_ages(&mut self, reader: &mut Reader<'_>) -> Read<()> {

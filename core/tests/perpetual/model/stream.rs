@@ -1000,8 +1000,8 @@ impl Stream {
             referral_total_bps: *self.random.pick(&[0, 1_000, 2_000, 10_000]),
             referral_share_bps: *self.random.pick(&[0, 2_500, 5_000, 10_000]),
             promo_bps: *self.random.pick(&[0, 500, 3_333]),
-            reserved: 0,
             promo_until_ms: self.time_ns / 1_000_000 + self.random.between(-DAY_MS, 2 * DAY_MS),
+            ..zerocopy::FromZeros::new_zeroed()
         })
     }
 

@@ -292,8 +292,8 @@ impl Flow {
                 referral_total_bps: 2_000,
                 referral_share_bps: 5_000,
                 promo_bps: 300,
-                reserved: 0,
                 promo_until_ms: self.time_ms + 50_000,
+                ..zerocopy::FromZeros::new_zeroed()
             }),
             820..=822 => Command::new(SetPerpetualState {
                 market,

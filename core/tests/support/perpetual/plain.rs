@@ -147,12 +147,7 @@ impl Plain {
                 mask: account_mask::TRADE_GROUP,
                 trade_group: self.random.below(3) as i64 - 1,
                 trading_enabled: 1,
-                fee_burn: 0,
-                referral_total_bps: 0,
-                referral_share_bps: 0,
-                promo_bps: 0,
-                reserved: 0,
-                promo_until_ms: 0,
+                ..zerocopy::FromZeros::new_zeroed()
             }),
             980..=984 => {
                 let jump = self.random.pick(&[5, 10, 40, 150, 300]) as i64;
