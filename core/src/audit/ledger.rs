@@ -305,24 +305,11 @@ impl Ledger {
             }
             PostingReason::FundingFee => {
                 self.owe(account, amount);
-                let funding = self.fundings.get_mut(&posting.market).ok_or("a payment without settlement")?;
-                let owed = funding.owed.remove(&account);
-                if owed != Some(amount) {
-                    return Err(format!("{amount} of funding where {owed:?} is owed"));
-                }
-                funding.received += amount;
-                // Held by the fund until the last has paid.
-                self.balance.fund -= amount;
+                self.funding_paid(posting.market, account, amount)?;
             }
             PostingReason::FundingResidue => {
                 self.owe(account, amount);
-                let funding = self.fundings.remove(&posting.market).ok_or("a residue without settlement")?;
-                let Funding { positions, owed, received } = funding;
-                // I-10.
-                if !owed.is_empty() || amount != -received || !(0..i128::from(positions)).contains(&amount) {
-                    return Err(format!("{amount} of funding is left, received {received}, owed {owed:?}"));
-                }
-                self.balance.fund -= amount;
+                self.funding_ended(posting.market, amount)?;
                 if account != FEE_ACCOUNT {
                     return Err("a residue that the fund does not get".into());
                 }
@@ -366,6 +353,29 @@ impl Ledger {
             }
             PostingReason::IsolatedMargin => {}
         }
+        Ok(())
+    }
+
+    /// An account pays or receives its part of an hour, which the fund holds until the last has paid.
+    fn funding_paid(&mut self, market: MarketId, account: AccountId, amount: i128) -> Result<(), String> {
+        let funding = self.fundings.get_mut(&market).ok_or("a payment without settlement")?;
+        let owed = funding.owed.remove(&account);
+        if owed != Some(amount) {
+            return Err(format!("{amount} of funding where {owed:?} is owed"));
+        }
+        funding.received += amount;
+        self.balance.fund -= amount;
+        Ok(())
+    }
+
+    /// I-10: everybody has paid, and what rounding leaves is less than a micro each.
+    fn funding_ended(&mut self, market: MarketId, amount: i128) -> Result<(), String> {
+        let funding = self.fundings.remove(&market).ok_or("a residue without settlement")?;
+        let Funding { positions, owed, received } = funding;
+        if !owed.is_empty() || amount != -received || !(0..i128::from(positions)).contains(&amount) {
+            return Err(format!("{amount} of funding is left, received {received}, owed {owed:?}"));
+        }
+        self.balance.fund -= amount;
         Ok(())
     }
 

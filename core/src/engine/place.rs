@@ -2,14 +2,15 @@
 
 use super::idempotency::{Use, Verdict};
 use super::{Engine, Outcome};
+use crate::book::pool::NONE;
 use crate::book::side::EMPTY;
-use crate::book::{Book, Orders};
+use crate::book::{Book, Mutation, Orders};
 use crate::command::{
     Command, MarketKind, MarketStatus, OrderStatus, OrderType, PlaceOrder, ReplaceOrder, SelfTradePrevention,
     Side, TimeInForce, place_flag,
 };
 use crate::emit::Emitter;
-use crate::event::Sink;
+use crate::event::{self, Sink};
 use crate::market::{Market, Rules, Seat};
 use crate::matching::{Ending, Settlement, Step, Taker, sweep, walk};
 use crate::money::{Amount, MAX_ENTRY, Price, Quantity};
@@ -17,7 +18,7 @@ use crate::order::market::Budget;
 use crate::order::{Incoming, Order, limit, market};
 use crate::perpetual::Perpetual;
 use crate::reject::Reject;
-use crate::risk::spot::{SpotMatch, SpotPurse};
+use crate::risk::spot::{SpotMatch, SpotPurse, SpotSums};
 use crate::risk::{Purse, reservation_of};
 
 /// Most open orders that the account of an order may have in its market, where it has a limit of its own.
@@ -64,17 +65,13 @@ impl Engine {
             Err(reject) => return self.refuse_judged(command, reject, sink),
         };
         let seat = seats.get_mut(order.account);
-        let mut most = rules.max_open_orders;
-        if *has_limits {
-            most = own_open_orders(perpetual.as_deref(), &order).unwrap_or(most);
-        }
-        if order.may_rest() && seat.open_orders() >= most {
+        let own = has_limits.then(|| own_open_orders(perpetual.as_deref(), &order)).flatten();
+        if order.may_rest() && seat.open_orders() >= own.unwrap_or(rules.max_open_orders) {
             return refuse(command, Reject::TooManyOpenOrders, emitter);
         }
-        let steps = book.steps(order.price);
         let opposite = book.side(order.side.opposite());
         let limit = match order.order_type {
-            OrderType::Limit => opposite.key(steps),
+            OrderType::Limit => opposite.key(book.steps(order.price)),
             OrderType::Market => EMPTY - 1,
         };
         if opposite.best() <= limit || !order.may_rest() {
@@ -84,7 +81,7 @@ impl Engine {
         // It rests whole: one account, one level.
         let id = *next_order;
         *next_order = id.wrapping_add(1);
-        let key = book.side(order.side).key(steps);
+        let key = book.key(order.side, order.price);
         let outcome = Outcome {
             order: id,
             account: order.account,
@@ -94,9 +91,7 @@ impl Engine {
             ..Outcome::default()
         };
         emitter.single(|mut events| {
-            let mut event = order.event(id, OrderStatus::Open);
-            event.open = order.quantity;
-            events.order(event);
+            events.order(event::Order { open: order.quantity, ..order.event(id, OrderStatus::Open) });
             events.done(outcome.done(command));
             let record = order.record(id, order.quantity, order.quantity, rules.maker_fee, seat.youngest);
             let (slot, mutation) = book.rest_new(orders, record, key);
@@ -269,7 +264,7 @@ impl Engine {
         let record = order.record(old.id, whole, order.quantity, rules.maker_fee, old.older);
         // It keeps its place among its account's orders.
         let record = Order { younger: old.younger, ..record };
-        let mutation = book.queue(orders, slot, record, book.side(order.side).key(steps));
+        let mutation = book.queue(orders, slot, record, book.key(order.side, order.price));
         purse.release(order.side, returned);
         let report = purse.reserve(order.side, needed);
         let status = if old.filled() == 0 { OrderStatus::Open } else { OrderStatus::PartiallyFilled };
@@ -313,10 +308,7 @@ impl Engine {
                 emitter,
                 trades,
                 last_price,
-                paid: 0,
-                received: 0,
-                taker_fees: 0,
-                maker_fees: 0,
+                sums: SpotSums::default(),
             },
         };
         let mut purse = matching.noted(order.account);
@@ -331,61 +323,29 @@ impl Engine {
         // As ordered; of a replaced order, what it filled before and what it asks for now.
         let whole = filled + order.quantity;
         let quantity = if order.is_quote_sized() { Budget::most(rules.lot.value()) } else { order.quantity };
-        let mut taker = Taker {
-            order: id,
-            account: order.account,
-            side: order.side,
-            limit,
-            remaining: quantity,
-            ending: None,
-        };
+        let Incoming { account, side, .. } = order;
+        let mut taker = Taker { order: id, account, side, limit, remaining: quantity, ending: None };
         sweep(book, orders, &mut taker, &mut matching);
         matching.close(&taker);
         filled += quantity - taker.remaining;
         let rests = taker.remaining > 0 && taker.ending.is_none() && order.may_rest();
-        let resting = if rests { taker.remaining } else { 0 };
-        let status = match (rests, taker.ending) {
-            (true, _) if filled == 0 => OrderStatus::Open,
-            (true, _) => OrderStatus::PartiallyFilled,
-            (false, Some(Ending::SelfTrade)) => OrderStatus::Expired,
-            (false, _) => match &matching.budget {
-                Some(budget) if filled > 0 => {
-                    let next = book.best(orders, order.side.opposite());
-                    budget.status(next.unwrap_or(*matching.last_price))
-                }
-                None if taker.remaining == 0 => OrderStatus::Filled,
-                _ => OrderStatus::Canceled,
-            },
-        };
+        let open = if rests { taker.remaining } else { 0 };
+        let next = || book.best(orders, order.side.opposite()).unwrap_or(*matching.last_price);
+        let status = status_of(rests, filled, &taker, matching.budget.as_ref(), next);
         if rests {
-            let mutation = match replaced {
-                None => {
-                    let seat = matching.seats.get_mut(order.account);
-                    let record = order.record(id, whole, resting, rules.maker_fee, seat.youngest);
-                    let (slot, mutation) = book.rest_new(orders, record, book.key(order.side, order.price));
-                    seat.link(orders, slot, order.side);
-                    mutation
-                }
-                Some((slot, _)) => {
-                    let place = orders.pool.get_mut(slot);
-                    let record = order.record(id, whole, resting, rules.maker_fee, place.older);
-                    // It keeps its place among its account's orders.
-                    *place = Order { younger: place.younger, ..record };
-                    book.rest(orders, slot)
-                }
-            };
+            let replaces = replaced.map(|(slot, _)| slot);
+            let record = order.record(id, whole, open, rules.maker_fee, NONE);
+            let mutation =
+                come_to_rest(book, orders, matching.seats.get_mut(order.account), record, replaces);
             matching.mutated(mutation);
-            let amount = SpotPurse::reservation(order.side, order.price, resting);
+            let amount = SpotPurse::reservation(order.side, order.price, open);
             matching.purse(order.account).reserve(order.side, amount);
         } else if let Some((slot, _)) = replaced {
             matching.leave(orders, slot);
         }
-        let mut event = order.event(id, status);
-        event.is_new = u8::from(replaced.is_none());
-        event.is_amended = u8::from(replaced.is_some());
-        event.quantity = whole;
-        event.filled = filled;
-        event.open = resting;
+        let is_new = u8::from(replaced.is_none());
+        let terms = order.event(id, status);
+        let event = event::Order { is_new, is_amended: 1 - is_new, quantity: whole, filled, open, ..terms };
         for ended in matching.notes.ended.iter() {
             matching.emitter.emit(*ended);
         }
@@ -393,6 +353,46 @@ impl Engine {
         matching.tell(&taker);
         Outcome { order: id, market: Some(order.market), update: book.update, ..outcome }
     }
+}
+
+/// What has become of an order that has traded; `next` is the price that it would meet next.
+fn status_of(
+    rests: bool,
+    filled: Quantity,
+    taker: &Taker,
+    budget: Option<&Budget>,
+    next: impl FnOnce() -> Price,
+) -> OrderStatus {
+    match (rests, taker.ending) {
+        (true, _) if filled == 0 => OrderStatus::Open,
+        (true, _) => OrderStatus::PartiallyFilled,
+        (false, Some(Ending::SelfTrade)) => OrderStatus::Expired,
+        (false, _) => match budget {
+            Some(budget) if filled > 0 => budget.status(next()),
+            None if taker.remaining == 0 => OrderStatus::Filled,
+            _ => OrderStatus::Canceled,
+        },
+    }
+}
+
+/// Puts what is left of an order into the book, in the slot of the one that it replaces, if it does: it keeps the place of that one
+/// among its account's orders.
+fn come_to_rest(
+    book: &mut Book,
+    orders: &mut Orders,
+    seat: &mut Seat,
+    record: Order,
+    replaces: Option<u32>,
+) -> Mutation {
+    let Some(slot) = replaces else {
+        let (side, record) = (record.traits.side(), Order { older: seat.youngest, ..record });
+        let (slot, mutation) = book.rest_new(orders, record, book.key(side, record.price));
+        seat.link(orders, slot, side);
+        return mutation;
+    };
+    let place = orders.pool.get_mut(slot);
+    *place = Order { older: place.older, younger: place.younger, ..record };
+    book.rest(orders, slot)
 }
 
 /// The order of a placement that was found well-formed before.

@@ -13,12 +13,12 @@ mod order;
 
 use super::market::Range;
 use super::triggers::countdown;
-use super::volume::Entry;
+use super::volume::{Entry, Volumes, WINDOW_14_H};
 use super::{Perpetual, Pools, State};
 use crate::book::Book;
 use crate::command::PerpetualState;
 use crate::config::EngineConfig;
-use crate::ids::OrderId;
+use crate::ids::{AccountId, OrderId};
 use crate::risk::perpetual::vip::{TIERS_MAX, Tier, Tiers};
 use crate::snapshot::{Reader, SnapshotError, ensure, invalid};
 use crate::state_hash::Bytes;
@@ -127,38 +127,16 @@ impl Perpetual {
         state.margin_asset = u16::try_from(asset).ok();
         state.fee_burn_bps = u32::try_from(reader.i64()?).map_err(|_| invalid("a discount out of range"))?;
         ensure(state.fee_burn_bps <= 5_000, "a discount out of range")?;
-        state.pools = Pools {
-            fees: reader.i64()?,
-            affiliates: reader.i64()?,
-            deposits: reader.i64()?,
-            deficit: reader.i64()? != 0,
-        };
-        let mut rows = [Tier::default(); TIERS_MAX];
-        let tiers = reader.count(24)?;
-        let rows = rows.get_mut(..tiers).ok_or_else(|| invalid("too many tiers"))?;
-        for row in rows.iter_mut() {
-            *row = Tier { volume_min: reader.i64()?, maker_rate: reader.i64()?, taker_rate: reader.i64()? };
-        }
-        state.tiers = Tiers::new(rows).ok_or_else(|| invalid("tiers do not rise"))?;
+        let [fees, affiliates, deposits] = [reader.i64()?, reader.i64()?, reader.i64()?];
+        state.pools = Pools { fees, affiliates, deposits, deficit: reader.i64()? != 0 };
+        state.tiers = read_tiers(reader)?;
         for _ in 0..reader.count(16)? {
             let (minute, equity) = (reader.i64()?, reader.i64()?);
             let ms = u64::try_from(minute).ok().and_then(|minute| minute.checked_mul(60_000));
             state.peak.record(ms.ok_or_else(|| invalid("a minute out of range"))?, equity);
         }
         state.now_ms = reader.i64()?;
-        state.volumes.hour = reader.i64()?;
-        for _ in 0..reader.count(24)? {
-            let (hour, account, volume) = (reader.i64()?, reader.i64()?, reader.i64()?);
-            let account = u32::try_from(account).ok().filter(|&account| account < accounts);
-            let account = account.ok_or_else(|| invalid("a volume without account"))?;
-            state.volumes.entries.push_back(Entry { hour, account, volume });
-        }
-        state.volumes.counted = state
-            .volumes
-            .entries
-            .iter()
-            .take_while(|entry| entry.hour < state.volumes.hour - super::volume::WINDOW_14_H)
-            .count() as u64;
+        read_volumes(reader, &mut state.volumes, accounts)?;
         for _ in 0..reader.count(4)? {
             let account = reader.u32()?;
             ensure(account < accounts, "terms without account")?;
@@ -178,30 +156,7 @@ impl Perpetual {
             }
         }
         for index in 0..reader.count(8)? {
-            ensure(index < super::MARKETS_MAX, "too many perpetual markets")?;
-            let symbol = read_symbol(reader)?;
-            ensure((symbol.base as usize) < assets, "a market without assets")?;
-            let grid = symbol.steps.0;
-            perpetual.list(symbol);
-            perpetual.books[index] = Book::new(grid, &config.hash_seed);
-            let update = reader.i64()? as u64;
-            for _ in 0..reader.count(4)? {
-                let account = reader.u32()?;
-                ensure(account < accounts, "a position without account")?;
-                let holding = read_holding(reader)?;
-                let state = &mut perpetual.state;
-                if holding.countdown_ms != 0 {
-                    state.dates.countdowns.add(holding.countdown_ms, countdown(account, index as u32));
-                }
-                *state.holdings[index].get_mut(account) = holding;
-                state.accounts.get_mut(account).markets[index / 64] |= 1 << (index % 64);
-                state.enlist(account, index, 0);
-            }
-            let symbol = &perpetual.state.symbols[index];
-            if [symbol.contract_range, symbol.mark_range] != [Range::EMPTY; 2] {
-                perpetual.state.moved |= 1 << index;
-            }
-            perpetual.books[index].update = update;
+            perpetual.read_market(config, reader, index, (accounts, assets))?;
         }
         perpetual.read_orders(reader, accounts, next_order)?;
         if version >= VERSION_WITH_TAIL {
@@ -214,22 +169,59 @@ impl Perpetual {
             perpetual.state.read_extras(reader, accounts)?;
         }
         for account in 0..accounts {
-            let state = &perpetual.state;
-            let fits = state.sums(account).is_some_and(|sums| sums.free().is_some())
-                && state.cross_with(account, state.wallet(account), None).is_some()
-                && state
-                    .markets_of(account)
-                    .all(|index| state.isolated(index, state.holding(account, index)).is_some());
-            ensure(fits, "positions leave their range")?;
+            ensure(perpetual.state.has_sums(account), "positions leave their range")?;
             if account != crate::ids::FEE_ACCOUNT {
                 perpetual.state.watch_anew(account);
             }
         }
         Ok(perpetual)
     }
+
+    /// A market, its positions and what its book's last update was.
+    fn read_market(
+        &mut self,
+        config: &EngineConfig,
+        reader: &mut Reader<'_>,
+        index: usize,
+        (accounts, assets): (u32, usize),
+    ) -> Read<()> {
+        ensure(index < super::MARKETS_MAX, "too many perpetual markets")?;
+        let symbol = read_symbol(reader)?;
+        ensure((symbol.base as usize) < assets, "a market without assets")?;
+        let grid = symbol.steps.0;
+        self.list(symbol);
+        self.books[index] = Book::new(grid, &config.hash_seed);
+        self.books[index].update = reader.i64()? as u64;
+        let state = &mut self.state;
+        for _ in 0..reader.count(4)? {
+            let account = reader.u32()?;
+            ensure(account < accounts, "a position without account")?;
+            let holding = read_holding(reader)?;
+            if holding.countdown_ms != 0 {
+                state.dates.countdowns.add(holding.countdown_ms, countdown(account, index as u32));
+            }
+            *state.holdings[index].get_mut(account) = holding;
+            state.accounts.get_mut(account).markets[index / 64] |= 1 << (index % 64);
+            state.enlist(account, index, 0);
+        }
+        let symbol = &state.symbols[index];
+        if [symbol.contract_range, symbol.mark_range] != [Range::EMPTY; 2] {
+            state.moved |= 1 << index;
+        }
+        Ok(())
+    }
 }
 
 impl State {
+    /// Whether all that is computed of an account stays within the range of money.
+    fn has_sums(&self, account: AccountId) -> bool {
+        self.sums(account).is_some_and(|sums| sums.free().is_some())
+            && self.cross_with(account, self.wallet(account), None).is_some()
+            && self
+                .markets_of(account)
+                .all(|index| self.isolated(index, self.holding(account, index)).is_some())
+    }
+
     fn has_tail(&self) -> bool {
         self.rules != 0
             || self.recovery_ms != [0; 2]
@@ -252,4 +244,27 @@ impl State {
         }
         Ok(())
     }
+}
+
+fn read_tiers(reader: &mut Reader<'_>) -> Read<Tiers> {
+    let mut rows = [Tier::default(); TIERS_MAX];
+    let tiers = reader.count(24)?;
+    let rows = rows.get_mut(..tiers).ok_or_else(|| invalid("too many tiers"))?;
+    for row in rows.iter_mut() {
+        *row = Tier { volume_min: reader.i64()?, maker_rate: reader.i64()?, taker_rate: reader.i64()? };
+    }
+    Tiers::new(rows).ok_or_else(|| invalid("tiers do not rise"))
+}
+
+fn read_volumes(reader: &mut Reader<'_>, volumes: &mut Volumes, accounts: u32) -> Read<()> {
+    volumes.hour = reader.i64()?;
+    for _ in 0..reader.count(24)? {
+        let (hour, account, volume) = (reader.i64()?, reader.i64()?, reader.i64()?);
+        let account = u32::try_from(account).ok().filter(|&account| account < accounts);
+        let account = account.ok_or_else(|| invalid("a volume without account"))?;
+        volumes.entries.push_back(Entry { hour, account, volume });
+    }
+    let is_counted = |entry: &&Entry| entry.hour < volumes.hour - WINDOW_14_H;
+    volumes.counted = volumes.entries.iter().take_while(is_counted).count() as u64;
+    Ok(())
 }

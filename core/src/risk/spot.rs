@@ -203,14 +203,20 @@ pub(crate) struct SpotMatch<'a, 'e, S: Sink> {
     pub(crate) self_trade: Option<SelfTradePrevention>,
     /// Of a market buy.
     pub(crate) budget: Option<Budget>,
-    /// What the arriving order has still to pay for its fills.
-    pub(crate) paid: Amount,
-    /// What the arriving order received, before its fees.
-    pub(crate) received: Amount,
-    /// Fees of the arriving order, in what it receives.
-    pub(crate) taker_fees: Amount,
+    pub(crate) sums: SpotSums,
+}
+
+/// Sums over the fills of an arriving order.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct SpotSums {
+    /// What it has still to pay for them.
+    paid: Amount,
+    /// What it received, before its fees.
+    received: Amount,
+    /// Its fees, in what it receives.
+    taker_fees: Amount,
     /// Fees of the resting orders, in what they receive.
-    pub(crate) maker_fees: Amount,
+    maker_fees: Amount,
 }
 
 /// Fee of a buyer who receives `quantity` of base: exact, as a rate step times a quantity step is a whole amount.
@@ -240,7 +246,7 @@ impl<S: Sink> SpotMatch<'_, '_, S> {
     /// Closes the account of the arriving order's fills.
     #[inline]
     pub(crate) fn close(&mut self, taker: &Taker) {
-        let SpotMatch { paid, received, taker_fees, maker_fees, .. } = *self;
+        let SpotSums { paid, received, taker_fees, maker_fees } = self.sums;
         let mut purse = self.purse(taker.account);
         purse.pays(taker.side).pay(paid);
         purse.receives(taker.side).receive(received - taker_fees);
@@ -254,9 +260,9 @@ impl<S: Sink> SpotMatch<'_, '_, S> {
     /// Tells levels, then what the taker has if that differs from before, its makers as they were met, and last who collects fees.
     #[inline]
     pub(crate) fn tell(self, taker: &Taker) {
-        let SpotMatch { rules, balances, notes, emitter, taker_fees, maker_fees, .. } = self;
+        let SpotMatch { rules, balances, notes, emitter, sums, .. } = self;
         notes.flush(balances, emitter);
-        let mut fees = [maker_fees != 0, taker_fees != 0];
+        let mut fees = [sums.maker_fees != 0, sums.taker_fees != 0];
         for &(maker, gained) in notes.makers() {
             if maker == FEE_ACCOUNT {
                 fees = [fees[0] | gained, true];
@@ -310,10 +316,10 @@ impl<S: Sink> Settlement for SpotMatch<'_, '_, S> {
             self.notes.maker(maker.account, self.seats.get_mut(maker.account), gain != 0);
         }
         // Sums of parts of what the taker and the makers paid: bounded by what was credited.
-        self.paid += unpaid;
-        self.received += receives;
-        self.maker_fees += maker_fee;
-        self.taker_fees += taker_fee;
+        self.sums.paid += unpaid;
+        self.sums.received += receives;
+        self.sums.maker_fees += maker_fee;
+        self.sums.taker_fees += taker_fee;
         if let Some(budget) = &mut self.budget {
             budget.spend(fill.price, fill.quantity);
         }

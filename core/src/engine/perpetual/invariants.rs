@@ -29,52 +29,9 @@ impl Perpetual {
             for account in 0..accounts {
                 let holding = self.state.holding(account, index);
                 open += holding.orders.check(&self.orders, find, (id_of(index), account)).map_err(fault)?;
-                let mut buckets = [Bucket::default(); 2];
-                let (mut waiting, mut bound) = (0, 0);
-                for slot in self.open_orders(account, index) {
-                    let (order, details) = (self.orders.pool.get(slot), &self.state.details[slot as usize]);
-                    if details.id != order.id || self.state.slots.find(order.id) != Some(slot) {
-                        return Err(fault(format!("order {} is not where it is said to be", order.id)));
-                    }
-                    match details.stage {
-                        Stage::Resting => resting += 1,
-                        Stage::Running => return Err(fault(format!("order {} still runs", order.id))),
-                        Stage::Waiting | Stage::Dormant => {
-                            waiting += 1;
-                            bound += u32::from(details.is(order_flag::GTE));
-                            continue;
-                        }
-                    }
-                    if details.filled + order.remaining > details.quantity {
-                        return Err(fault(format!("order {} has more than it was given", order.id)));
-                    }
-                    let side = details.side as usize;
-                    if details.is(order_flag::REDUCE_ONLY) {
-                        reducing[side] += 1;
-                        bound += 1;
-                        let closable =
-                            if details.side == Side::Buy { -holding.quantity } else { holding.quantity };
-                        let is_trimmed =
-                            !self.state.work.trims.iter().any(|trim| (trim.0, trim.1) == (index, account));
-                        if order.remaining > closable && is_trimmed {
-                            return Err(fault(format!("order {} reduces more than there is", order.id)));
-                        }
-                        continue;
-                    }
-                    let part = details.reservation.scaled(order.remaining, details.reserved_quantity);
-                    let sum = part.and_then(|part| buckets[side].with(order.remaining, part));
-                    buckets[side] = sum.ok_or_else(|| fault("a bucket leaves its range".into()))?;
-                }
-                if holding.trimmed != holding.quantity {
-                    return Err(fault(format!(
-                        "orders of account {account} are not trimmed to its position"
-                    )));
-                }
-                if buckets != [holding.bucket(Side::Buy), holding.bucket(Side::Sell)]
-                    || (waiting, bound) != (holding.waiting, holding.bound)
-                {
-                    return Err(fault(format!("buckets or counts of account {account} are wrong")));
-                }
+                let own = self.check_orders_of(account, index).map_err(fault)?;
+                resting += own.0;
+                reducing = [0, 1].map(|side| reducing[side] + own.1[side]);
             }
             let triggers = &self.state.triggers[index];
             let is_open = |id| self.state.slot_of(id).is_some();
@@ -94,6 +51,53 @@ impl Perpetual {
             return Err(format!("{} leaves are used, books have {leaves}", self.orders.levels.used()));
         }
         Ok(())
+    }
+
+    /// The same of an account's orders in a market: how many rest, and how many of those reduce only, by side.
+    fn check_orders_of(&self, account: u32, index: usize) -> Result<(usize, [u32; 2]), String> {
+        let holding = self.state.holding(account, index);
+        let (mut resting, mut reducing, mut buckets) = (0, [0; 2], [Bucket::default(); 2]);
+        let (mut waiting, mut bound) = (0, 0);
+        for slot in self.open_orders(account, index) {
+            let (order, details) = (self.orders.pool.get(slot), &self.state.details[slot as usize]);
+            if details.id != order.id || self.state.slots.find(order.id) != Some(slot) {
+                return Err(format!("order {} is not where it is said to be", order.id));
+            }
+            match details.stage {
+                Stage::Resting => resting += 1,
+                Stage::Running => return Err(format!("order {} still runs", order.id)),
+                Stage::Waiting | Stage::Dormant => {
+                    waiting += 1;
+                    bound += u32::from(details.is(order_flag::GTE));
+                    continue;
+                }
+            }
+            if details.filled + order.remaining > details.quantity {
+                return Err(format!("order {} has more than it was given", order.id));
+            }
+            let side = details.side as usize;
+            if details.is(order_flag::REDUCE_ONLY) {
+                reducing[side] += 1;
+                bound += 1;
+                let closable = if details.side == Side::Buy { -holding.quantity } else { holding.quantity };
+                let waits = self.state.work.trims.iter().any(|trim| (trim.0, trim.1) == (index, account));
+                if order.remaining > closable && !waits {
+                    return Err(format!("order {} reduces more than there is", order.id));
+                }
+                continue;
+            }
+            let part = details.reservation.scaled(order.remaining, details.reserved_quantity);
+            let sum = part.and_then(|part| buckets[side].with(order.remaining, part));
+            buckets[side] = sum.ok_or("a bucket leaves its range")?;
+        }
+        if holding.trimmed != holding.quantity {
+            return Err(format!("orders of account {account} are not trimmed to its position"));
+        }
+        let told = [holding.bucket(Side::Buy), holding.bucket(Side::Sell)];
+        if buckets != told || (waiting, bound) != (holding.waiting, holding.bound) {
+            return Err(format!("buckets or counts of account {account} are wrong"));
+        }
+        Ok((resting, reducing))
     }
 
     /// I-1, I-2, I-3, I-8: the ledger.

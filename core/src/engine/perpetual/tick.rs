@@ -170,19 +170,25 @@ impl Perpetual {
         symbol.refresh_bounds();
         let resumes = was_suspended && !symbol.is_suspended();
         if new.price != before {
-            symbol.mark_range.add(new.price);
-            self.state.moved |= 1 << index;
-            self.state.work.stirred |= 1 << index;
-            if self.state.symbols[index].last_price == 0 {
-                self.state.symbols[index].contract_range.add(new.price);
-            }
-            self.state.follow_mark(index);
-            self.state.alert |= 1 << index;
-            self.state.rankings.forget();
+            self.mark_moved(index, new.price);
         }
         if resumes {
             self.state.unpark();
         }
+    }
+
+    /// What a new mark has looked at again.
+    fn mark_moved(&mut self, index: usize, mark: Price) {
+        let symbol = &mut self.state.symbols[index];
+        symbol.mark_range.add(mark);
+        if symbol.last_price == 0 {
+            symbol.contract_range.add(mark);
+        }
+        self.state.moved |= 1 << index;
+        self.state.work.stirred |= 1 << index;
+        self.state.follow_mark(index);
+        self.state.alert |= 1 << index;
+        self.state.rankings.forget();
     }
 
     /// The premium sample of a five-second.

@@ -6,9 +6,49 @@ use super::{Judged, tell, tell_expired};
 use crate::command::{AdoptWithdrawal, Ledger, WithdrawalStatus};
 use crate::emit::Emitter;
 use crate::event::{self, AlarmReason, Sink};
-use crate::ids::{AccountId, Address, FEE_ACCOUNT};
+use crate::ids::{AccountId, Address, AssetId, FEE_ACCOUNT, WithdrawalId};
 use crate::reject::Reject;
 use crate::withdrawal::Withdrawal;
+
+/// A signed release as a withdrawal of `account`.
+fn adopted(
+    adopt: &AdoptWithdrawal,
+    id: WithdrawalId,
+    account: AccountId,
+    (asset, ledger): (AssetId, Ledger),
+    vault: u16,
+) -> Withdrawal {
+    Withdrawal {
+        id,
+        account,
+        asset,
+        vault,
+        ledger,
+        // Its user may hold the signature: whatever the signer answers now, the amount stays taken.
+        status: WithdrawalStatus::Signed,
+        is_disputed: false,
+        amount: adopt.amount.get(),
+        token: adopt.token,
+        nonce: adopt.nonce,
+        requested_at_s: adopt.requested_at_s,
+        deadline_s: adopt.deadline_s,
+    }
+}
+
+/// A signed release that nothing stands for.
+fn unpaid(adopt: &AdoptWithdrawal, vault: u16, reason: AlarmReason) -> event::ReleaseAlarm {
+    event::ReleaseAlarm {
+        vault,
+        reason: reason as u8,
+        reserved: [0; 5],
+        account: adopt.address,
+        reserved_2: 0,
+        nonce: adopt.nonce,
+        value: adopt.amount,
+        tx_hash: [0; 32],
+        block: 0,
+    }
+}
 
 impl Engine {
     /// See [`AdoptWithdrawal`].
@@ -50,21 +90,8 @@ impl Engine {
         let reason = match account {
             _ if holder.is_some() && expired.is_none() => AlarmReason::Conflict,
             Some(account) if self.affords(account, &judged, expired.as_ref()) => {
-                let withdrawal = Withdrawal {
-                    id: self.withdrawals.next,
-                    account,
-                    asset: judged.asset,
-                    vault,
-                    ledger,
-                    // Its user may hold the signature: whatever the signer answers now, the amount stays taken.
-                    status: WithdrawalStatus::Signed,
-                    is_disputed: false,
-                    amount,
-                    token: adopt.token,
-                    nonce,
-                    requested_at_s,
-                    deadline_s,
-                };
+                let id = self.withdrawals.next;
+                let withdrawal = adopted(adopt, id, account, (judged.asset, ledger), vault);
                 self.withdrawals.next += 1;
                 let expired = expired.as_slice();
                 let back = self.forget_expired(expired);
@@ -78,20 +105,7 @@ impl Engine {
             _ => AlarmReason::Short,
         };
         opened.into_iter().for_each(|opened| emitter.emit(opened));
-        self.raise(
-            event::ReleaseAlarm {
-                vault,
-                reason: reason as u8,
-                reserved: [0; 5],
-                account: address,
-                reserved_2: 0,
-                nonce,
-                value: adopt.amount,
-                tx_hash: [0; 32],
-                block: 0,
-            },
-            emitter,
-        );
+        self.raise(unpaid(adopt, vault, reason), emitter);
         Ok(Outcome { account: account.unwrap_or(0), ..Outcome::default() })
     }
 

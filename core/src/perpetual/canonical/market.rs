@@ -113,16 +113,8 @@ pub(super) fn read_symbol(reader: &mut Reader<'_>) -> Read<Symbol> {
         "steps do not divide",
     )?;
     (symbol.pause_ms, symbol.binds_ms) = (values[2], [values[3], values[4]]);
-    let index_state = match index_state {
-        0 => IndexState::Live,
-        1 => IndexState::Single,
-        2 => IndexState::Spot,
-        3 => IndexState::Manual,
-        4 => IndexState::Held,
-        5 => IndexState::Stale,
-        _ => return Err(invalid("unknown state of an index")),
-    };
-    symbol.index = Index { price: values[5], state: index_state, lost_ms: values[6] as u64 };
+    let state = read_index_state(index_state)?;
+    symbol.index = Index { price: values[5], state, lost_ms: values[6] as u64 };
     symbol.index_halts = halts != 0;
     symbol.manual = values[7];
     let (mark, basis, bid, ask) = (values[8], values[9], values[10], values[11]);
@@ -135,15 +127,7 @@ pub(super) fn read_symbol(reader: &mut Reader<'_>) -> Read<Symbol> {
     symbol.contract_range = Range { low: values[18], high: values[19] };
     symbol.mark_range = Range { low: values[20], high: values[21] };
     symbol.prevented = values[22] as u64;
-    let mut rows = [BracketRow::default(); BRACKETS_MAX];
-    let brackets = reader.count(24)?;
-    let rows = rows.get_mut(..brackets).ok_or_else(|| invalid("too many brackets"))?;
-    for row in rows.iter_mut() {
-        let (cap, maintenance_rate, leverage) = (reader.i64()?, reader.i64()?, reader.i64()?);
-        *row = BracketRow { cap, maintenance_rate, leverage_max: leverage as u32 };
-    }
-    // Other bounds were others in earlier versions, and hold for what is set from now on.
-    symbol.brackets = Brackets::new(rows).ok_or_else(|| invalid("unsound brackets"))?;
+    symbol.brackets = read_brackets(reader)?;
     for _ in 0..reader.count(32)? {
         let (id, weight) = (reader.i64()? as u32, reader.i64()? as u32);
         symbol.sources.push(Source { id, weight, price: reader.i64()?, at_ms: reader.i64()?, stale_ms: 0 });
@@ -167,4 +151,28 @@ pub(super) fn read_symbol(reader: &mut Reader<'_>) -> Read<Symbol> {
     }
     symbol.refresh_bounds();
     Ok(symbol)
+}
+
+fn read_index_state(code: u8) -> Read<IndexState> {
+    Ok(match code {
+        0 => IndexState::Live,
+        1 => IndexState::Single,
+        2 => IndexState::Spot,
+        3 => IndexState::Manual,
+        4 => IndexState::Held,
+        5 => IndexState::Stale,
+        _ => return Err(invalid("unknown state of an index")),
+    })
+}
+
+fn read_brackets(reader: &mut Reader<'_>) -> Read<Brackets> {
+    let mut rows = [BracketRow::default(); BRACKETS_MAX];
+    let brackets = reader.count(24)?;
+    let rows = rows.get_mut(..brackets).ok_or_else(|| invalid("too many brackets"))?;
+    for row in rows.iter_mut() {
+        let (cap, maintenance_rate, leverage) = (reader.i64()?, reader.i64()?, reader.i64()?);
+        *row = BracketRow { cap, maintenance_rate, leverage_max: leverage as u32 };
+    }
+    // Other bounds were others in earlier versions, and hold for what is set from now on.
+    Brackets::new(rows).ok_or_else(|| invalid("unsound brackets"))
 }
