@@ -304,7 +304,7 @@ impl State {
     /// A holding to change, in a market that the account has touched then.
     #[inline]
     pub(crate) fn touch(&mut self, account: AccountId, index: usize) -> &mut Holding {
-        self.accounts.get_mut(account).markets[index / 64] |= 1 << (index % 64);
+        self.accounts.get_mut(account).touch(index);
         self.holdings[index].get_mut(account)
     }
 

@@ -86,9 +86,9 @@ impl State {
             return;
         }
         let Details { side, account, market, reservation, reserved_quantity: whole, .. } = *details;
-        let index = place_of(market);
-        self.holdings[index].get_mut(account).rebook(side, (reservation, whole), before, after);
-        self.tell_exposure(account, index);
+        let holding = self.holdings[place_of(market)].get_mut(account);
+        holding.rebook(side, (reservation, whole), before, after);
+        self.facts.emit(holding.exposure_event(account, market));
     }
 }
 

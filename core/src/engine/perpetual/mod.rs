@@ -104,7 +104,7 @@ impl Engine {
             _ => perpetual.act(kind, command, self.markets.len()),
         };
         // A refusal changes nothing, but for a modification that takes its order away.
-        let is_changed = answer.is_ok() || had_backlog || !perpetual.state.facts.events().is_empty();
+        let is_changed = answer.is_ok() || had_backlog || !perpetual.state.facts.are_none();
         self.give_perpetual(perpetual, is_changed, emitter);
         if let Some(new) = used
             && !answer.as_ref().is_err_and(|reject| reject.is_temporary())
@@ -479,24 +479,27 @@ impl Perpetual {
 
     /// Carries out what may bring anything about: facts are kept, what follows from it is done, and all of it told. What refuses it
     /// changes nothing, but for a modification that takes its order away.
-    #[inline(never)]
+    #[inline(always)]
     fn with_facts<S: Sink, T>(
         &mut self,
         at: At,
         emitter: &mut Emitter<'_, S>,
         act: impl FnOnce(&mut Perpetual) -> Result<T, Reject>,
     ) -> Result<T, Reject> {
-        if self.state.facts.are_kept() {
-            // Of what was left over, before.
-            return act(self);
+        // Otherwise those of what was left over are, before.
+        let is_whole = !self.state.facts.are_kept();
+        if is_whole {
+            self.state.start_facts(at, emitter);
         }
-        self.state.start_facts(at, emitter);
         let answer = act(self);
-        let is_changed = answer.is_ok() || !self.state.facts.events().is_empty();
-        self.end_facts(is_changed && !self.state.is_settled(), emitter);
+        if is_whole {
+            let is_changed = answer.is_ok() || !self.state.facts.are_none();
+            self.end_facts(is_changed && !self.state.is_settled(), emitter);
+        }
         answer
     }
 
+    #[inline(always)]
     fn end_facts<S: Sink>(&mut self, is_changed: bool, emitter: &mut Emitter<'_, S>) {
         if is_changed {
             self.settle_down();
@@ -515,6 +518,7 @@ impl Perpetual {
 
     /// What follows: trim, triggers, what is fixed of funding and settlement, liquidation scan, until nothing changes: what a
     /// liquidation trades moves the price that triggers watch.
+    #[inline(never)]
     fn settle_down(&mut self) {
         loop {
             self.run_triggers();

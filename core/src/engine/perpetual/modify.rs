@@ -100,7 +100,7 @@ impl Perpetual {
         new.quantity = symbol.check_quantity(new.quantity, true)?;
         if matched.is_some() {
             let record = self.state.accounts.get(new.account);
-            let most = self.state.order_notional_max(new.account, index, record);
+            let most = self.state.order_notional_max(new.account, (index, symbol), record);
             symbol.check_notional(&new, new.price, most)?;
             symbol.check_band(new.side, new.price)?;
         }

@@ -1,7 +1,6 @@
 //! The life of an order beside the match: it enters the tables, rests, shrinks, ends, and takes its attached orders with it.
 
 use super::commit::reason;
-use super::judge::Terms;
 use crate::book::Orders;
 use crate::book::pool::NONE;
 use crate::command::{
@@ -26,8 +25,13 @@ pub(crate) fn place_of(market: MarketId) -> usize {
 
 impl Perpetual {
     /// Gives an order its slot, and its place among its account's. It is not in the book yet.
-    #[inline(always)]
     pub(crate) fn enter(&mut self, details: &Details) -> u32 {
+        self.enter_named(details, self.state.names.hash(details.account, &details.client_order))
+    }
+
+    /// The same of one whose name has the hash `name`.
+    #[inline(always)]
+    pub(crate) fn enter_named(&mut self, details: &Details, name: u64) -> u32 {
         let index = place_of(details.market);
         let slot = self.orders.pool.take();
         *self.orders.pool.get_mut(slot) = Order {
@@ -48,7 +52,7 @@ impl Perpetual {
         *self.details_mut(slot) = *details;
         let state = &mut self.state;
         state.slots.insert(details.id, slot);
-        state.names.add(state.names.hash(details.account, &details.client_order));
+        state.names.add(name);
         if details.good_till_ms != 0 {
             state.dates.orders.add(details.good_till_ms, details.id);
         }
@@ -80,15 +84,8 @@ impl Perpetual {
         slot
     }
 
-    /// Tells a new order, names first; `terms` of one that runs at once.
-    #[inline(always)]
-    pub(crate) fn announce(&mut self, slot: u32, fired: OrderId, terms: Option<&Terms>) {
-        let State { details, facts, .. } = &mut self.state;
-        let details = &details[slot as usize];
-        facts.tell_new(details, fired, terms.map_or(0, |terms| terms.reference_of(details)));
-    }
-
     /// Puts an order into the book with what it has left, and into its bucket.
+    #[inline(always)]
     pub(crate) fn rest(&mut self, slot: u32, remaining: Quantity) {
         self.queue(slot, remaining);
         if !self.state.details[slot as usize].is(order_flag::REDUCE_ONLY) {
@@ -97,6 +94,7 @@ impl Perpetual {
     }
 
     /// Puts an order into the book.
+    #[inline(always)]
     pub(crate) fn queue(&mut self, slot: u32, remaining: Quantity) {
         let Perpetual { books, orders, state, .. } = self;
         let details = &mut state.details[slot as usize];
@@ -314,9 +312,10 @@ impl Named {
 }
 
 impl Facts {
-    /// Tells a new order, names first.
+    /// Tells a new order, names first; `reference` is what it adds to the reference value of its side, `fired` the one that it goes
+    /// on for.
     #[inline(always)]
-    fn tell_new(&mut self, details: &Details, fired: OrderId, reference: Money) {
+    pub(super) fn tell_new(&mut self, details: &Details, fired: OrderId, reference: Money) {
         self.emit(PerpetualPlaced {
             order: details.id,
             account: details.account,
@@ -351,14 +350,17 @@ impl State {
         let details = &self.details[slot as usize];
         let (side, account, index) = (details.side, details.account, place_of(details.market));
         let part = details.reservation.scaled(remaining, details.reserved_quantity);
-        let holding = self.touch(account, index);
+        let State { accounts, holdings, facts, .. } = self;
+        accounts.get_mut(account).touch(index);
+        let holding = holdings[index].get_mut(account);
         let bucket = part.and_then(|part| holding.bucket(side).with(remaining, part));
         let Some(bucket) = bucket else { unreachable!("sums of accepted orders") };
         holding.set_bucket(side, bucket);
-        self.tell_exposure(account, index);
+        facts.emit(holding.exposure_event(account, id_of(index)));
     }
 
     /// A resting reduce-only order counts no longer.
+    #[inline(always)]
     fn unbind(&mut self, slot: u32) {
         let details = &self.details[slot as usize];
         if details.stage == Stage::Resting && details.is(order_flag::REDUCE_ONLY) {
@@ -413,12 +415,16 @@ impl State {
     }
 
     /// A waiting order waits no longer: it fired, or ends. `was_taken`: it was taken from among those that are due.
+    #[inline(always)]
     pub(crate) fn unwatch(&mut self, slot: u32, was_taken: bool) {
         let details = &self.details[slot as usize];
-        if !details.waits() {
-            return;
+        if details.waits() {
+            self.unwatch_waiting(*details, was_taken);
         }
-        let details = *details;
+    }
+
+    #[inline(never)]
+    fn unwatch_waiting(&mut self, details: Details, was_taken: bool) {
         let index = place_of(details.market);
         let holding = self.holdings[index].get_mut(details.account);
         holding.waiting -= 1;
@@ -452,6 +458,7 @@ impl State {
     }
 
     /// Cancels the attached orders of an order that ends with nothing filled: there is nothing for them to cover.
+    #[inline(always)]
     pub(crate) fn end_unfilled(&mut self, orders: &mut Orders, slot: u32) {
         if self.details[slot as usize].filled == 0 {
             self.end_attached(orders, slot);
@@ -459,7 +466,15 @@ impl State {
     }
 
     /// Cancels the attached orders of an order.
+    #[inline(always)]
     pub(crate) fn end_attached(&mut self, orders: &mut Orders, slot: u32) {
+        if self.details[slot as usize].children != [0; 2] {
+            self.end_children(orders, slot);
+        }
+    }
+
+    #[inline(never)]
+    fn end_children(&mut self, orders: &mut Orders, slot: u32) {
         for child in self.details[slot as usize].children.into_iter().filter(|&child| child != 0) {
             // One that fired goes its own way.
             if let Some(place) = self.slots.find(child)
@@ -480,6 +495,7 @@ impl State {
     }
 
     /// Takes an order out of every table but its slot, which the caller gives back.
+    #[inline]
     pub(crate) fn forget(&mut self, orders: &mut Orders, slot: u32) {
         self.unwatch(slot, false);
         self.unbind(slot);

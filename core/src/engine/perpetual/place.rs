@@ -12,6 +12,7 @@ use crate::event::Sink;
 use crate::ids::{AccountId, OrderId};
 use crate::money::{MONEY_UNIT, Money, Price};
 use crate::perpetual::account::{Account, DISABLED, Holding};
+use crate::perpetual::market::Symbol;
 use crate::perpetual::order::{Details, Stage, attached_name, is_name};
 use crate::perpetual::triggers::condition;
 use crate::perpetual::{Perpetual, State};
@@ -44,6 +45,12 @@ struct Attached {
     order_type: Type,
     stop_price: Price,
     client_order: ClientOrder,
+}
+
+/// Whether a placement attaches orders.
+#[inline(always)]
+fn has_attached(place: &PlacePerpetual) -> bool {
+    (place.take_profit | place.stop_loss) != 0
 }
 
 /// The orders that a placement attaches, in the order of their ids.
@@ -90,8 +97,7 @@ impl Codes {
                     && place.quantity == 0
                     && !flag(order_flag::REDUCE_ONLY)))
             && (closes || !flag(order_flag::GTE))
-            && (matches!(order_type, Type::Limit | Type::Market)
-                || (place.take_profit | place.stop_loss) == 0);
+            && (matches!(order_type, Type::Limit | Type::Market) || !has_attached(place));
         is_sound.then_some(Codes {
             side,
             order_type,
@@ -135,7 +141,8 @@ impl Perpetual {
         };
         self.state.check_account(details.account)?;
         let index = self.state.index_of(details.market).ok_or(Reject::MarketNotFound)?;
-        let terms = self.accept(index, place, &mut details)?;
+        let name = self.state.names.hash(details.account, &details.client_order);
+        let terms = self.accept(index, place, (&mut details, name))?;
         if place.flags & order_flag::TEST != 0 {
             // What time has brought about since follows it, as any command that was not refused.
             return self.with_facts(at, emitter, |_| Ok(0));
@@ -145,22 +152,22 @@ impl Perpetual {
         details.id = id;
         details.stage = if terms.is_some() { Stage::Running } else { Stage::Waiting };
         self.with_facts(at, emitter, |all| {
-            all.enter_accepted(index, &details, terms.as_ref(), (place, codes.attached_working_type));
+            let working_type = codes.attached_working_type;
+            all.enter_accepted(index, (&details, name), terms.as_ref(), (place, working_type));
             Ok(id)
         })
     }
 
-    /// Checks a placement, in the order of `perpetual.md` 7.10: what it enters with if it runs at once. Changes nothing but what is
-    /// resolved of `details`.
+    /// Checks a placement, whose name has the hash `name`, in the order of `perpetual.md` 7.10: what it enters with if it runs at
+    /// once. Changes nothing but what is resolved of `details`.
     #[inline(always)]
     fn accept(
         &mut self,
         index: usize,
         place: &PlacePerpetual,
-        details: &mut Details,
+        (details, name): (&mut Details, u64),
     ) -> Result<Option<Terms>, Reject> {
         // All of it may lie in the second cache or further: asked for now, it comes while the checks run.
-        let name = self.state.names.hash(details.account, &details.client_order);
         self.state.names.hint(name);
         self.state.prefetch_account(index, details.account);
         self.state.prefetch_details(self.orders.pool.next());
@@ -208,7 +215,7 @@ impl Perpetual {
                 symbol.check_notional(
                     details,
                     price,
-                    state.order_notional_max(details.account, index, record),
+                    state.order_notional_max(details.account, (index, symbol), record),
                 )?;
             }
         }
@@ -219,7 +226,7 @@ impl Perpetual {
         }
         state.check_date(details)?;
         let attached_count = i64::from(place.take_profit != 0) + i64::from(place.stop_loss != 0);
-        state.check_limits(index, (record, holding), details, (waits, attached_count))?;
+        state.check_limits((index, symbol), (record, holding), details, (waits, attached_count))?;
         if record.restrictions & DISABLED != 0 {
             return Err(Reject::TradingDisabled);
         }
@@ -258,11 +265,12 @@ impl Perpetual {
         Ok(terms)
     }
 
-    /// Enters an order that was accepted, with those attached to it, and runs it unless it waits.
+    /// Enters an order that was accepted, whose name has the hash `name`, with those attached to it, and runs it unless it waits.
+    #[inline(always)]
     fn enter_accepted(
         &mut self,
         index: usize,
-        details: &Details,
+        (details, name): (&Details, u64),
         terms: Option<&Terms>,
         (place, attached_working_type): (&PlacePerpetual, WorkingType),
     ) {
@@ -272,16 +280,14 @@ impl Perpetual {
             self.state.tell_position(account, index);
             self.state.suspect(account);
         }
-        let has_attached = attached(place).next().is_some();
-        let slot = if terms.is_some() && details.is_immediate() && !has_attached {
+        let slot = if terms.is_some() && details.is_immediate() && !has_attached(place) {
             self.enter_fleeting(details)
         } else {
-            self.enter(details)
+            self.enter_named(details, name)
         };
-        self.announce(slot, 0, terms);
-        for order in attached(place) {
-            let child = self.attach(slot, &order, attached_working_type);
-            self.state.details[slot as usize].children[order.number] = child;
+        self.state.facts.tell_new(details, 0, terms.map_or(0, |terms| terms.reference_of(details)));
+        if has_attached(place) {
+            self.attach_all(slot, place, attached_working_type);
         }
         if let Some(terms) = terms {
             self.run(slot, terms, Role::Owner);
@@ -293,6 +299,15 @@ impl Perpetual {
         let id = self.state.next_order;
         self.state.next_order += 1;
         id
+    }
+
+    /// Makes the orders that a placement attaches to its own, in `parent`.
+    #[inline(never)]
+    fn attach_all(&mut self, parent: u32, place: &PlacePerpetual, working_type: WorkingType) {
+        for order in attached(place) {
+            let child = self.attach(parent, &order, working_type);
+            self.state.details[parent as usize].children[order.number] = child;
+        }
     }
 
     /// Makes an order attached to another.
@@ -313,8 +328,8 @@ impl Perpetual {
             client_order,
             ..Details::default()
         };
-        let slot = self.enter(&details);
-        self.announce(slot, 0, None);
+        self.enter(&details);
+        self.state.facts.tell_new(&details, 0, 0);
         details.id
     }
 
@@ -325,23 +340,27 @@ impl Perpetual {
         if !is_name(client_order) {
             return Err(Reject::InvalidClientOrder);
         }
-        let is_taken = |hash: u64, name: &ClientOrder| {
-            self.state.names.vacancy(hash).is_none() && self.finds_named(account, name)
-        };
-        let is_attached_taken = || {
-            attached(place).map(|order| order.client_order).any(|name| {
-                // Where the parent's is cut it may come to the same again.
-                name == *client_order || is_taken(self.state.names.hash(account, &name), &name)
-            })
-        };
-        let has_attached = place.take_profit | place.stop_loss != 0;
-        if is_taken(hash, client_order) || (has_attached && is_attached_taken()) {
+        let is_taken = self.state.names.may_hold(hash) && self.finds_named(account, client_order);
+        if is_taken || (has_attached(place) && self.finds_attached(place)) {
             return Err(Reject::DuplicateClientOrder);
         }
         Ok(())
     }
 
+    /// Whether the name of an order to attach is taken.
+    #[inline(never)]
+    fn finds_attached(&self, place: &PlacePerpetual) -> bool {
+        let PlacePerpetual { account, ref client_order, .. } = *place;
+        attached(place).map(|order| order.client_order).any(|name| {
+            // Where the parent's is cut it may come to the same again.
+            name == *client_order
+                || (self.state.names.may_hold(self.state.names.hash(account, &name))
+                    && self.finds_named(account, &name))
+        })
+    }
+
     /// Whether an open order of the account has a name.
+    #[cold]
     #[inline(never)]
     fn finds_named(&self, account: AccountId, name: &ClientOrder) -> bool {
         (0..self.books.len()).any(|index| self.find_named(account, index, name).is_some())
@@ -388,13 +407,12 @@ impl State {
     #[inline(always)]
     fn check_limits(
         &self,
-        index: usize,
+        (index, symbol): (usize, &Symbol),
         (record, holding): (&Account, &Holding),
         order: &Details,
         (waits, attached): (bool, i64),
     ) -> Result<(), Reject> {
-        let symbol = &self.symbols[index];
-        let most = self.open_orders_max(order.account, index, record);
+        let most = self.open_orders_max(order.account, (index, symbol), record);
         if i64::from(holding.orders.open_orders()) + 1 + attached > most {
             return Err(Reject::TooManyOpenOrders);
         }

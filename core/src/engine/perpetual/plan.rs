@@ -247,7 +247,7 @@ impl Planning<'_> {
             leg.put_on(party);
             party.has_traded = true;
             let record = &mut party.record;
-            record.markets[index / 64] |= 1 << (index % 64);
+            record.touch(index);
             if !self.arrival.role.liquidates() {
                 record.count_traded(value);
                 record.tier = record.tier.max(self.state.tiers.earned(record.volume));

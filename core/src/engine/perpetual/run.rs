@@ -95,15 +95,32 @@ impl Perpetual {
 
     /// Trades the order in a slot: it is planned and committed, at once unless somebody it meets has to pay before. What is left of
     /// it, and the `reason` for which it stopped, if it did.
+    #[inline(always)]
     fn trade(&mut self, slot: u32, order: &Arrived, limit: Price, role: Role) -> (Taker, Option<NonZeroU8>) {
-        let &Arrived { id, account, market, side, self_trade, open, .. } = order;
+        let &Arrived { id, account, market, side, open, .. } = order;
         let index = place_of(market);
-        let key = self.books[index].key(side.opposite(), limit);
-        let mut taker = Taker { order: id, account, side, limit: key, remaining: open, ending: None };
-        let trades = self.state.symbols[index].matches() || role.liquidates();
-        if !trades || !self.meets(index, side, limit) {
-            return (taker, None);
+        let book = &self.books[index];
+        let key = book.key(side.opposite(), limit);
+        let taker = Taker { order: id, account, side, limit: key, remaining: open, ending: None };
+        let meets = book.side(side.opposite()).best() <= key;
+        if meets && (role.liquidates() || self.state.symbols[index].matches()) {
+            self.sweep(slot, taker, order, (limit, role))
+        } else {
+            (taker, None)
         }
+    }
+
+    /// Trades an order that meets the other side.
+    #[inline(never)]
+    fn sweep(
+        &mut self,
+        slot: u32,
+        mut taker: Taker,
+        order: &Arrived,
+        (limit, role): (Price, Role),
+    ) -> (Taker, Option<NonZeroU8>) {
+        let &Arrived { account, market, side, self_trade, .. } = order;
+        let index = place_of(market);
         let leverage = self.state.leverage(account, index);
         let stopped = loop {
             let open = taker.remaining;

@@ -196,7 +196,7 @@ impl Perpetual {
         if details.price_match != PriceMatch::None {
             // Filters that ask for the price had none to judge before (`perpetual.md` 7.5).
             let (symbol, record) = (&self.state.symbols[index], self.state.accounts.get(details.account));
-            let most = self.state.order_notional_max(details.account, index, record);
+            let most = self.state.order_notional_max(details.account, (index, symbol), record);
             symbol.check_price(details.price)?;
             symbol.check_notional(&details, details.price, most)?;
             symbol.check_band(details.side, details.price)?;
@@ -219,7 +219,7 @@ impl Perpetual {
         details.flags &= !order_flag::CONDITIONAL_SERVICE;
         let slot = self.enter(&details);
         self.state.adopt(slot);
-        self.announce(slot, old.id, Some(terms));
+        self.state.facts.tell_new(&details, old.id, terms.reference_of(&details));
         slot
     }
 }
