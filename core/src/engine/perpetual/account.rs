@@ -56,10 +56,10 @@ impl Perpetual {
         if !details.is_of(cancel.classes) {
             return Err(Reject::OrderNotFound);
         }
-        self.with_facts(at, emitter, |all| {
-            all.cancel_owned(slot);
-            Ok(id)
-        })
+        let is_first = self.begin_change(at, emitter);
+        self.cancel_owned(slot);
+        self.end_change(is_first, emitter);
+        Ok(id)
     }
 
     /// See [`CancelAllPerpetual`].

@@ -12,7 +12,6 @@ use crate::ids::{AccountId, FEE_ACCOUNT};
 use crate::matching::{Ending, Fill, Meeting, Settlement, Taker, sweep};
 use crate::money::Quantity;
 use crate::order::Order;
-use crate::perpetual::order::Details;
 use crate::perpetual::plan::{Costs, Party, Plan, Planned};
 use crate::perpetual::{Perpetual, State, id_of};
 use std::num::NonZeroU8;
@@ -79,16 +78,12 @@ struct Writing<'a> {
 }
 
 impl State {
-    /// Lowers what an order has open in its bucket from `before` to `after`, and tells it.
-    pub(crate) fn rebook(&mut self, slot: u32, before: Quantity, after: Quantity) {
-        let details = &self.details[slot as usize];
-        if details.reserved_quantity == 0 {
-            return;
-        }
-        let Details { side, account, market, reservation, reserved_quantity: whole, .. } = *details;
-        let holding = self.holdings[place_of(market)].get_mut(account);
-        holding.rebook(side, (reservation, whole), before, after);
-        self.facts.emit(holding.exposure_event(account, market));
+    /// Lowers what a resting order has open in its bucket from `before` to `after`, and tells it.
+    fn rebook(&mut self, slot: u32, before: Quantity, after: Quantity) {
+        let State { details, holdings, facts, .. } = self;
+        let details = &details[slot as usize];
+        let holding = holdings[place_of(details.market)].get_mut(details.account);
+        details.rebook(holding, (before, after), facts);
     }
 }
 

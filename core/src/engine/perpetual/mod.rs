@@ -477,26 +477,23 @@ impl Perpetual {
         }
     }
 
-    /// Carries out what may bring anything about: facts are kept, what follows from it is done, and all of it told. What refuses it
-    /// changes nothing, but for a modification that takes its order away.
+    /// Begins what may bring anything about: facts are kept from now on, and [`Perpetual::end_change`] must follow. Whether none were
+    /// before, as they are of what was left over.
     #[inline(always)]
-    fn with_facts<S: Sink, T>(
-        &mut self,
-        at: At,
-        emitter: &mut Emitter<'_, S>,
-        act: impl FnOnce(&mut Perpetual) -> Result<T, Reject>,
-    ) -> Result<T, Reject> {
-        // Otherwise those of what was left over are, before.
-        let is_whole = !self.state.facts.are_kept();
-        if is_whole {
+    fn begin_change<S: Sink>(&mut self, at: At, emitter: &mut Emitter<'_, S>) -> bool {
+        let is_first = !self.state.facts.are_kept();
+        if is_first {
             self.state.start_facts(at, emitter);
         }
-        let answer = act(self);
-        if is_whole {
-            let is_changed = answer.is_ok() || !self.state.facts.are_none();
-            self.end_facts(is_changed && !self.state.is_settled(), emitter);
+        is_first
+    }
+
+    /// Does what follows from it, and tells all of it.
+    #[inline(always)]
+    fn end_change<S: Sink>(&mut self, is_first: bool, emitter: &mut Emitter<'_, S>) {
+        if is_first {
+            self.end_facts(!self.state.is_settled(), emitter);
         }
-        answer
     }
 
     #[inline(always)]

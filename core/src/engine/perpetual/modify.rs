@@ -31,17 +31,19 @@ impl Perpetual {
     ) -> Result<OrderId, Reject> {
         let (slot, changed) = self.accept_change(modify)?;
         let id = self.state.details[slot as usize].id;
-        match changed {
-            Ok(GoesOn { index, new, terms }) => self.with_facts(at, emitter, |all| {
-                all.change(index, slot, &new, (&terms, modify.flags == order_flag::KEEP_PRIORITY));
-                Ok(())
-            })?,
-            Err(Ends(reject)) => self.with_facts(at, emitter, |all| {
-                all.end_canceled(slot);
-                reject.map_or(Ok(()), Err)
-            })?,
-        }
-        Ok(id)
+        let is_first = self.begin_change(at, emitter);
+        let refused = match changed {
+            Ok(GoesOn { index, new, terms }) => {
+                self.change(index, slot, &new, (&terms, modify.flags == order_flag::KEEP_PRIORITY));
+                None
+            }
+            Err(Ends(reject)) => {
+                self.end_canceled(slot);
+                reject
+            }
+        };
+        self.end_change(is_first, emitter);
+        refused.map_or(Ok(id), Err)
     }
 
     /// Checks a modification: the order's slot, and what it comes to. Changes nothing.

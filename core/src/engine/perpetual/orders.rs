@@ -11,8 +11,9 @@ use crate::event::{Execution, PerpetualPlaced};
 use crate::ids::{AccountId, FIRST_PERPETUAL, MarketId, OrderId, TradeId};
 use crate::money::{Money, Price, Quantity};
 use crate::order::{Order, Traits};
+use crate::perpetual::account::Holding;
 use crate::perpetual::facts::Facts;
-use crate::perpetual::market::Range;
+use crate::perpetual::market::{Range, Symbol};
 use crate::perpetual::order::{Details, Stage};
 use crate::perpetual::triggers::{Fresh, Triggers, stop_of};
 use crate::perpetual::{Perpetual, State, id_of};
@@ -113,18 +114,20 @@ impl Perpetual {
     }
 
     /// Takes an order out of the book, if it is in; it stays in the tables.
+    #[inline]
     pub(crate) fn lift(&mut self, slot: u32) {
-        let details = &self.state.details[slot as usize];
+        let Perpetual { books, orders, state: State { details, holdings, symbols, facts, .. }, .. } = self;
+        let details = &mut details[slot as usize];
         if details.stage != Stage::Resting {
             return;
         }
         let index = place_of(details.market);
-        let remaining = self.orders.pool.get(slot).remaining;
-        let mutation = self.books[index].take_out(&mut self.orders, slot);
-        self.state.facts.mutated(index, mutation);
-        self.state.rebook(slot, remaining, 0);
-        self.state.unbind(slot);
-        self.state.details[slot as usize].stage = Stage::Running;
+        let holding = holdings[index].get_mut(details.account);
+        let remaining = orders.pool.get(slot).remaining;
+        facts.mutated(index, books[index].take_out(orders, slot));
+        details.rebook(holding, (remaining, 0), facts);
+        details.unbind(&mut symbols[index], holding);
+        details.stage = Stage::Running;
     }
 
     /// Ends an open order for its owner, who wants its attached orders to end as well.
@@ -198,6 +201,7 @@ impl Perpetual {
 
     /// Takes an order that ended, or was filled, which nothing tells, out of every table, and gives its slot back. Its
     /// attached orders stay.
+    #[inline(always)]
     pub(crate) fn complete(&mut self, slot: u32) {
         if !self.state.details[slot as usize].is_fleeting {
             self.state.forget(&mut self.orders, slot);
@@ -311,6 +315,31 @@ impl Named {
     }
 }
 
+impl Details {
+    /// Lowers what it has open in the bucket of its side from `before` to `after`, and tells it.
+    #[inline(always)]
+    pub(super) fn rebook(
+        &self,
+        holding: &mut Holding,
+        (before, after): (Quantity, Quantity),
+        facts: &mut Facts,
+    ) {
+        if self.reserved_quantity != 0 {
+            holding.rebook(self.side, (self.reservation, self.reserved_quantity), before, after);
+            facts.emit(holding.exposure_event(self.account, self.market));
+        }
+    }
+
+    /// Resting and reduce-only, it counts no longer.
+    #[inline(always)]
+    fn unbind(&self, symbol: &mut Symbol, holding: &mut Holding) {
+        if self.stage == Stage::Resting && self.is(order_flag::REDUCE_ONLY) {
+            symbol.reducing[self.side as usize & 1] -= 1;
+            holding.bound -= 1;
+        }
+    }
+}
+
 impl Facts {
     /// Tells a new order, names first; `reference` is what it adds to the reference value of its side, `fired` the one that it goes
     /// on for.
@@ -357,17 +386,6 @@ impl State {
         let Some(bucket) = bucket else { unreachable!("sums of accepted orders") };
         holding.set_bucket(side, bucket);
         facts.emit(holding.exposure_event(account, id_of(index)));
-    }
-
-    /// A resting reduce-only order counts no longer.
-    #[inline(always)]
-    fn unbind(&mut self, slot: u32) {
-        let details = &self.details[slot as usize];
-        if details.stage == Stage::Resting && details.is(order_flag::REDUCE_ONLY) {
-            let index = place_of(details.market);
-            self.symbols[index].reducing[details.side as usize & 1] -= 1;
-            self.holdings[index].get_mut(details.account).bound -= 1;
-        }
     }
 
     /// An attached order waits for its price from now on, the one in force first.
@@ -498,19 +516,18 @@ impl State {
     #[inline]
     pub(crate) fn forget(&mut self, orders: &mut Orders, slot: u32) {
         self.unwatch(slot, false);
-        self.unbind(slot);
-        let details = &self.details[slot as usize];
-        let holding = self.holdings[place_of(details.market)].get_mut(details.account);
+        let State { details, holdings, symbols, slots, names, dates, .. } = self;
+        let details = &mut details[slot as usize];
+        let index = place_of(details.market);
+        let holding = holdings[index].get_mut(details.account);
+        details.unbind(&mut symbols[index], holding);
+        details.stage = Stage::Running;
         holding.orders.unlink(orders, slot);
-        self.slots.remove(details.id);
-        let name = self.names.hash(details.account, &details.client_order);
-        let has_date = details.good_till_ms != 0;
-        self.names.remove(name);
-        if has_date {
-            let slots = &self.slots;
-            self.dates.orders.ended(|_, id| slots.find(id).is_some());
+        slots.remove(details.id);
+        names.remove(names.hash(details.account, &details.client_order));
+        if details.good_till_ms != 0 {
+            dates.orders.ended(|_, id| slots.find(id).is_some());
         }
-        self.details[slot as usize].stage = Stage::Running;
     }
 
     /// Lets the attached orders of an order grow to what it has filled.

@@ -98,7 +98,10 @@ impl Codes {
                     && !flag(order_flag::REDUCE_ONLY)))
             && (closes || !flag(order_flag::GTE))
             && (matches!(order_type, Type::Limit | Type::Market) || !has_attached(place));
-        is_sound.then_some(Codes {
+        if !is_sound {
+            return None;
+        }
+        Some(Codes {
             side,
             order_type,
             time_in_force,
@@ -145,22 +148,24 @@ impl Perpetual {
         let terms = self.accept(index, place, (&mut details, name))?;
         if place.flags & order_flag::TEST != 0 {
             // What time has brought about since follows it, as any command that was not refused.
-            return self.with_facts(at, emitter, |_| Ok(0));
+            let is_first = self.begin_change(at, emitter);
+            self.end_change(is_first, emitter);
+            return Ok(0);
         }
         // Nothing refuses it any more.
         let id = self.take_id();
         details.id = id;
         details.stage = if terms.is_some() { Stage::Running } else { Stage::Waiting };
-        self.with_facts(at, emitter, |all| {
-            let working_type = codes.attached_working_type;
-            all.enter_accepted(index, (&details, name), terms.as_ref(), (place, working_type));
-            Ok(id)
-        })
+        let is_first = self.begin_change(at, emitter);
+        let working_type = codes.attached_working_type;
+        self.enter_accepted(index, (&details, name), terms.as_ref(), (place, working_type));
+        self.end_change(is_first, emitter);
+        Ok(id)
     }
 
     /// Checks a placement, whose name has the hash `name`, in the order of `perpetual.md` 7.10: what it enters with if it runs at
     /// once. Changes nothing but what is resolved of `details`.
-    #[inline(always)]
+    #[inline(never)]
     fn accept(
         &mut self,
         index: usize,
