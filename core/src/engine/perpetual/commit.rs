@@ -12,6 +12,7 @@ use crate::ids::{AccountId, FEE_ACCOUNT};
 use crate::matching::{Ending, Fill, Meeting, Settlement, Taker, sweep};
 use crate::money::Quantity;
 use crate::order::Order;
+use crate::perpetual::account::Holding;
 use crate::perpetual::plan::{Costs, Party, Plan, Planned};
 use crate::perpetual::{Perpetual, State, id_of};
 use std::num::NonZeroU8;
@@ -132,17 +133,16 @@ impl State {
         let Party { account, ref record, holding: ref planned, .. } = *party;
         let wallet = std::mem::replace(self.wallet_mut(account), record.wallet);
         let holding = self.touch(account, index);
-        let before = *holding;
-        (holding.quantity, holding.cost) = (planned.quantity, planned.cost);
-        (holding.isolated, holding.open_fees) = (planned.isolated, planned.open_fees);
-        holding.realised = planned.realised;
-        if *holding != before {
+        let moving = |of: &Holding| [of.quantity, of.cost, of.isolated, of.open_fees, of.realised];
+        let (before, after) = (moving(holding), moving(planned));
+        [holding.quantity, holding.cost, holding.isolated, holding.open_fees, holding.realised] = after;
+        if after != before {
             self.tell_position(account, index);
         }
         if wallet != record.wallet {
             self.tell_wallet(account);
         }
-        self.settle_in(account, index, before.quantity);
+        self.settle_in(account, index, before[0]);
     }
 
     /// Fees of a fill into their pools.

@@ -250,7 +250,9 @@ impl Planning<'_> {
             record.touch(index);
             if !self.arrival.role.liquidates() {
                 record.count_traded(value);
-                record.tier = record.tier.max(self.state.tiers.earned(record.volume));
+                if self.state.tiers.raises(record.tier, record.volume) {
+                    record.tier = self.state.tiers.earned(record.volume);
+                }
             }
         }
         let taker = &mut self.plan.parties[0];

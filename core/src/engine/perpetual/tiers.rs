@@ -16,6 +16,9 @@ impl State {
 
     fn raise_tier(&mut self, account: AccountId) {
         let record = self.accounts.get_mut(account);
+        if record.pending == 0 && !self.tiers.raises(record.tier, record.volume) {
+            return;
+        }
         let earned = self.tiers.earned(record.volume);
         if earned < record.tier {
             return;

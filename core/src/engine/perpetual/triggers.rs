@@ -27,6 +27,9 @@ impl Perpetual {
     /// were.
     pub(crate) fn trim(&mut self) -> bool {
         self.state.collect_trims();
+        if self.state.work.trims.is_empty() {
+            return true;
+        }
         let mut trims = std::mem::take(&mut self.state.work.trims);
         trims.retain(|&(index, account, turned)| !self.trim_account(account, index, turned));
         self.state.work.trims = trims;
@@ -284,6 +287,9 @@ impl State {
             }
         }
         self.resized = resized;
+        if self.work.trims.is_empty() {
+            return;
+        }
         self.work.trims.sort_unstable();
         self.work.trims.dedup_by(|later, first| {
             let is_same = (later.0, later.1) == (first.0, first.1);
