@@ -375,6 +375,7 @@ impl State {
     }
 
     /// Adds what an order has open to its bucket, and tells it.
+    #[inline(always)]
     pub(crate) fn book_in(&mut self, slot: u32, remaining: Quantity) {
         let details = &self.details[slot as usize];
         let (side, account, index) = (details.side, details.account, place_of(details.market));

@@ -173,14 +173,15 @@ impl Perpetual {
         (details, name): (&mut Details, u64),
     ) -> Result<Option<Terms>, Reject> {
         // All of it may lie in the second cache or further: asked for now, it comes while the checks run.
-        self.state.names.hint(name);
-        self.state.prefetch_account(index, details.account);
-        self.state.prefetch_details(self.orders.pool.next());
-        let symbol = &self.state.symbols[index];
+        let state = &self.state;
+        state.names.hint(name);
+        let (record, holding) = state.prefetch_account(index, details.account);
+        state.prefetch_details(self.orders.pool.next());
+        let symbol = &state.symbols[index];
         symbol.takes(details)?;
         let could_match = matches!(details.order_type, Type::Limit | Type::Market)
             && details.time_in_force != Tif::PostOnly;
-        if could_match && self.state.is_busy(index) {
+        if could_match && state.is_busy(index) {
             return Err(Reject::EngineBusy);
         }
         self.check_names(place, name)?;
@@ -195,9 +196,6 @@ impl Perpetual {
                 None => (is_unresolved, has_no_level) = (true, true),
             }
         }
-        let state = &self.state;
-        let (symbol, record) = (&state.symbols[index], state.accounts.get(details.account));
-        let holding = state.holding(details.account, index);
         if has_price && !is_unresolved {
             symbol.check_price(details.price)?;
         }
@@ -211,8 +209,8 @@ impl Perpetual {
             }
             details.quantity = symbol.check_quantity(details.quantity, has_price)?;
             let price = match details.order_type {
-                Type::Limit | Type::Stop | Type::TakeProfit if is_unresolved => 0,
-                Type::Limit | Type::Stop | Type::TakeProfit => details.price,
+                _ if has_price && is_unresolved => 0,
+                _ if has_price => details.price,
                 Type::Market | Type::TrailingStopMarket => symbol.prices.mark,
                 _ => details.stop_price,
             };
