@@ -249,12 +249,18 @@ impl Perpetual {
     }
 
     /// The slot of an order in the side table, grown to reach it.
+    #[inline(always)]
     pub(crate) fn details_mut(&mut self, slot: u32) -> &mut Details {
-        let details = &mut self.state.details;
-        if details.len() <= slot as usize {
-            details.resize(slot as usize + 4096, Details::default());
+        if self.state.details.len() <= slot as usize {
+            self.grow_details(slot);
         }
-        &mut details[slot as usize]
+        &mut self.state.details[slot as usize]
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow_details(&mut self, slot: u32) {
+        self.state.details.resize(slot as usize + 4096, Details::default());
     }
 }
 

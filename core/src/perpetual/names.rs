@@ -73,6 +73,7 @@ impl Names {
     }
 
     /// Enters a name, once more where it is in.
+    #[inline(always)]
     pub(crate) fn add(&mut self, name: u64) {
         debug_assert!(name != FREE);
         if self.len >= self.most {

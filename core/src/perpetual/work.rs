@@ -78,6 +78,7 @@ impl Work {
 
 impl State {
     /// Whether a trigger is due that may run: in a market that does not match it waits until that does.
+    #[inline(never)]
     fn has_due(&self) -> bool {
         markets_in(self.work.due)
             .any(|index| self.triggers[index].due_count > 0 && self.symbols[index].matches())
@@ -91,7 +92,7 @@ impl State {
     }
 
     /// Whether anything waits that the next command can do.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn has_backlog(&self) -> bool {
         let work = &self.work;
         (work.dates_ms != 0) | ((work.unpaid | work.closing) != 0) | work.fund

@@ -41,6 +41,7 @@ impl Perpetual {
     }
 
     /// See [`CancelPerpetual`]; the id of the order.
+    #[inline(never)]
     pub(super) fn cancel<S: Sink>(
         &mut self,
         cancel: &CancelPerpetual,

@@ -62,7 +62,7 @@ impl Perpetual {
 
     /// Judges an order at its limit price; `leverage` is the one it would have, `released` the bucket of its side without it, where it
     /// is in.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn judge(
         &mut self,
         index: usize,

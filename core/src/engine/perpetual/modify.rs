@@ -23,6 +23,7 @@ pub(crate) const AMENDMENTS_MAX: u32 = 10_000;
 
 impl Perpetual {
     /// See [`ModifyPerpetual`]; the id of the order.
+    #[inline(never)]
     pub(super) fn modify<S: Sink>(
         &mut self,
         modify: &ModifyPerpetual,

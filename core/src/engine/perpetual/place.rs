@@ -115,6 +115,7 @@ impl Codes {
 
 impl Perpetual {
     /// See [`PlacePerpetual`]; the id of the order, 0 for a test.
+    #[inline(never)]
     pub(super) fn place<S: Sink>(
         &mut self,
         place: &PlacePerpetual,
@@ -269,7 +270,7 @@ impl Perpetual {
     }
 
     /// Enters an order that was accepted, whose name has the hash `name`, with those attached to it, and runs it unless it waits.
-    #[inline(always)]
+    #[inline(never)]
     fn enter_accepted(
         &mut self,
         index: usize,
