@@ -1,7 +1,8 @@
 //! Events of the running command, each told as soon as it is so, in the order that `event/perpetual.rs` fixes. What many steps of a
 //! command change, the insurance fund's wallet and the pools, is told at its end.
 
-use super::account::Holding;
+use super::account::{Account, Holding};
+use super::market::Symbol;
 use super::{Pools, State, id_of, mode_of};
 use crate::book::Mutation;
 use crate::emit::{Emitter, depth_event};
@@ -100,25 +101,11 @@ impl State {
         }
     }
 
-    /// A holding as an event.
-    pub(crate) fn position_event(&self, account: AccountId, index: usize, of: &Holding) -> PerpetualPosition {
-        PerpetualPosition {
-            account,
-            market: id_of(index),
-            quantity: of.quantity,
-            cost: of.cost,
-            isolated_wallet: of.isolated,
-            open_fees: of.open_fees,
-            realised: of.realised,
-            leverage: self.symbols[index].leverage(of),
-            mode: mode_of(self.accounts.get(account), of) as u32,
-        }
-    }
-
     /// Tells what an account holds in a market.
     pub(crate) fn tell_position(&mut self, account: AccountId, index: usize) {
-        let position = self.position_event(account, index, self.holding(account, index));
-        self.facts.emit(position);
+        let State { symbols, accounts, holdings, facts, .. } = self;
+        let (record, holding) = (accounts.get(account), holdings[index].get(account));
+        facts.emit(position_event((account, index), &symbols[index], (record, holding)));
     }
 
     /// Tells a cross wallet; the fund's waits for the end of the command.
@@ -147,6 +134,26 @@ impl State {
         if self.pools != self.facts.pools {
             self.facts.emit(pools_event(&self.pools));
         }
+    }
+}
+
+/// A holding as an event.
+#[inline(always)]
+pub(crate) fn position_event(
+    (account, index): (AccountId, usize),
+    symbol: &Symbol,
+    (record, holding): (&Account, &Holding),
+) -> PerpetualPosition {
+    PerpetualPosition {
+        account,
+        market: id_of(index),
+        quantity: holding.quantity,
+        cost: holding.cost,
+        isolated_wallet: holding.isolated,
+        open_fees: holding.open_fees,
+        realised: holding.realised,
+        leverage: symbol.leverage(holding),
+        mode: mode_of(record, holding) as u32,
     }
 }
 

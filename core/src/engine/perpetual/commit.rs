@@ -13,6 +13,7 @@ use crate::matching::{Ending, Fill, Meeting, Settlement, Taker, sweep};
 use crate::money::Quantity;
 use crate::order::Order;
 use crate::perpetual::account::Holding;
+use crate::perpetual::facts::position_event;
 use crate::perpetual::plan::{Costs, Party, Plan, Planned};
 use crate::perpetual::{Perpetual, State, id_of};
 use std::num::NonZeroU8;
@@ -131,18 +132,20 @@ impl State {
     /// Puts a party where its fills left it.
     fn put_party(&mut self, index: usize, party: &Party) {
         let Party { account, ref record, holding: ref planned, .. } = *party;
-        let wallet = std::mem::replace(self.wallet_mut(account), record.wallet);
-        let holding = self.touch(account, index);
-        let moving = |of: &Holding| [of.quantity, of.cost, of.isolated, of.open_fees, of.realised];
+        let State { symbols, accounts, holdings, facts, .. } = self;
+        let (now, holding) = (accounts.get_mut(account), holdings[index].get_mut(account));
+        now.touch(index);
+        let wallet = std::mem::replace(&mut now.wallet, record.wallet);
+        let moving = |of: &Holding| (of.quantity, of.cost, of.isolated, of.open_fees, of.realised);
         let (before, after) = (moving(holding), moving(planned));
-        [holding.quantity, holding.cost, holding.isolated, holding.open_fees, holding.realised] = after;
+        (holding.quantity, holding.cost, holding.isolated, holding.open_fees, holding.realised) = after;
         if after != before {
-            self.tell_position(account, index);
+            facts.emit(position_event((account, index), &symbols[index], (now, holding)));
         }
         if wallet != record.wallet {
             self.tell_wallet(account);
         }
-        self.settle_in(account, index, before[0]);
+        self.settle_in(account, index, before.0);
     }
 
     /// Fees of a fill into their pools.

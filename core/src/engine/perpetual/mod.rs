@@ -35,6 +35,7 @@ use crate::emit::Emitter;
 use crate::event::{self, PostingReason, Sink};
 use crate::ids::{AssetId, AssetName, FEE_ACCOUNT, MarketId, OrderId, Sequence};
 use crate::money::{AMOUNT_PER_MICRO, Amount, Money, Price, Rate};
+use crate::perpetual::facts::position_event;
 use crate::perpetual::market::Symbol;
 use crate::perpetual::{MARKETS_MAX, Perpetual, State};
 use crate::reject::Reject;
@@ -556,7 +557,8 @@ impl Engine {
     pub fn perpetual_position(&self, account: u32, market: MarketId) -> Option<event::PerpetualPosition> {
         let state = &self.perpetual.as_ref()?.state;
         let index = state.index_of(market)?;
-        Some(state.position_event(account, index, state.holding(account, index)))
+        let of = (state.accounts.get(account), state.holding(account, index));
+        Some(position_event((account, index), &state.symbols[index], of))
     }
 
     /// An hour's funding that is not paid to the end: rate, mark, what positions received so far less what they paid, and who has not

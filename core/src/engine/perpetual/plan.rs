@@ -303,19 +303,25 @@ impl Planning<'_> {
         let [taker, maker] = [&plan.parties[0], &plan.parties[place]];
         let terms = (quantity, value, maker_fee);
         let maker_leg = state.leg_of(index, maker, side.opposite(), terms).ok_or(Maker)?;
+        if !maker_leg.filled.is_within_bound() {
+            return Err(Maker);
+        }
         let is_self = place == 0;
         if !is_self && !state.may_have(index, maker, &maker_leg, maker_leg.covered) {
             return Err(Maker);
         }
-        let terms = (quantity, value, taker_fee);
-        let taker_leg = if is_self {
-            let mut between = *taker;
+        let mut between;
+        let before = if is_self {
+            between = *taker;
             maker_leg.put_on(&mut between);
-            state.leg_of(index, &between, side, terms)
+            &between
         } else {
-            state.leg_of(index, taker, side, terms)
+            taker
         };
-        let taker_leg = taker_leg.ok_or(Taker)?;
+        let taker_leg = state.leg_of(index, before, side, (quantity, value, taker_fee)).ok_or(Taker)?;
+        if !taker_leg.filled.is_within_bound() {
+            return Err(Taker);
+        }
         // Also where it meets its own order, which leaves its position, but takes both fees, and the fund pays for both legs.
         let covered = taker_leg.covered + if is_self { maker_leg.covered } else { 0 };
         if !role.liquidates() && !state.may_have(index, taker, &taker_leg, covered) {
@@ -333,7 +339,7 @@ fn reward(value: Money, (rates, base): (&[i64; 5], i64), fee: Money, other: Mone
 }
 
 impl State {
-    /// One side of a fill, of an account as it is planned; `None`: it may not have it.
+    /// One side of a fill, of an account as it is planned, bound or not; `None`: it may not have it.
     #[inline(always)]
     fn leg_of(
         &self,
@@ -344,7 +350,6 @@ impl State {
     ) -> Option<Leg> {
         let isolated = mode_of(&party.record, &party.holding) == MarginMode::Isolated;
         self.leg(index, &party.holding, party.record.wallet, isolated, side, terms)
-            .filter(|leg| leg.filled.is_within_bound())
     }
 
     /// Whether a party bears a leg, for which the fund pays `covered`.
