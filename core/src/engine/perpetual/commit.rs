@@ -81,6 +81,7 @@ struct Writing<'a> {
 
 impl State {
     /// Lowers what a resting order has open in its bucket from `before` to `after`, and tells it.
+    #[inline(always)]
     fn rebook(&mut self, slot: u32, before: Quantity, after: Quantity) {
         let State { details, holdings, facts, .. } = self;
         let details = &details[slot as usize];

@@ -267,7 +267,7 @@ impl State {
     }
 
     /// Gives a position that was `before` its place in the tables, and has its orders and its account looked at.
-    #[inline]
+    #[inline(always)]
     pub(super) fn settle_in(&mut self, account: AccountId, index: usize, before: Quantity) {
         self.enlist(account, index, before);
         self.resized.push((index, account));
@@ -275,6 +275,7 @@ impl State {
     }
 
     /// Keeps the set of holders, and what is open, in step with a position that was `before`.
+    #[inline(always)]
     pub(crate) fn enlist(&mut self, account: AccountId, index: usize, before: Quantity) {
         let now = self.holding(account, index).quantity;
         self.symbols[index].count_open(before, now);

@@ -114,7 +114,7 @@ impl Perpetual {
     }
 
     /// Takes an order out of the book, if it is in; it stays in the tables.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn lift(&mut self, slot: u32) {
         let Perpetual { books, orders, state: State { details, holdings, symbols, facts, .. }, .. } = self;
         let details = &mut details[slot as usize];
@@ -131,6 +131,7 @@ impl Perpetual {
     }
 
     /// Ends an open order for its owner, who wants its attached orders to end as well.
+    #[inline(always)]
     pub(crate) fn cancel_owned(&mut self, slot: u32) {
         self.state.end_attached(&mut self.orders, slot);
         self.end_canceled(slot);
@@ -438,12 +439,13 @@ impl State {
     pub(crate) fn unwatch(&mut self, slot: u32, was_taken: bool) {
         let details = &self.details[slot as usize];
         if details.waits() {
-            self.unwatch_waiting(*details, was_taken);
+            self.unwatch_waiting(slot, was_taken);
         }
     }
 
     #[inline(never)]
-    fn unwatch_waiting(&mut self, details: Details, was_taken: bool) {
+    fn unwatch_waiting(&mut self, slot: u32, was_taken: bool) {
+        let details = self.details[slot as usize];
         let index = place_of(details.market);
         let holding = self.holdings[index].get_mut(details.account);
         holding.waiting -= 1;

@@ -52,8 +52,27 @@ enum Refused {
 impl Perpetual {
     /// Plans what an order that arrives comes to, into [`Plan`]: as far as an account that is behind, and which. Nobody where it is
     /// planned to its end. Nothing changes but that who is behind may pay.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn plan(&mut self, arrival: &Arrival, purpose: Purpose) -> Option<AccountId> {
+        match purpose {
+            Purpose::Value => self.plan_value(arrival),
+            Purpose::Commit | Purpose::Ask => self.plan_fills(arrival, purpose),
+        }
+    }
+
+    #[inline(never)]
+    fn plan_value(&mut self, arrival: &Arrival) -> Option<AccountId> {
+        self.plan_for(arrival, Purpose::Value)
+    }
+
+    #[inline(never)]
+    fn plan_fills(&mut self, arrival: &Arrival, purpose: Purpose) -> Option<AccountId> {
+        self.plan_for(arrival, purpose)
+    }
+
+    /// Compiled once for fills and once for values, of which far less is asked.
+    #[inline(always)]
+    fn plan_for(&mut self, arrival: &Arrival, purpose: Purpose) -> Option<AccountId> {
         self.plan.clear();
         let &Arrival { account, index, side, limit, open, role, .. } = arrival;
         let is_filled = purpose != Purpose::Value;

@@ -273,8 +273,7 @@ impl State {
         if self.resized.is_empty() {
             return;
         }
-        let mut resized = std::mem::take(&mut self.resized);
-        for (index, account) in resized.drain(..) {
+        for &(index, account) in &self.resized {
             let holding = self.holdings[index].get_mut(account);
             let (held, was) = (holding.quantity, holding.trimmed);
             if held == was {
@@ -286,7 +285,7 @@ impl State {
                 self.work.trims.push((index, account, turned));
             }
         }
-        self.resized = resized;
+        self.resized.clear();
         if self.work.trims.is_empty() {
             return;
         }
