@@ -152,6 +152,7 @@ impl Engine {
     }
 
     /// Carries out a placement, a modification or a cancel.
+    #[inline(always)]
     pub(super) fn order_command<S: Sink>(
         &mut self,
         kind: Kind,
