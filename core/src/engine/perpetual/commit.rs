@@ -92,6 +92,7 @@ impl State {
 
 impl Writing<'_> {
     /// Notes that self-trade prevention kept two orders apart.
+    #[inline(never)]
     fn prevented(&mut self, taker: &Taker, maker: &Order, meeting: Meeting) {
         let (ends_maker, ends_taker, mode) = match meeting {
             Meeting::ExpireMaker => (true, false, SelfTradePrevention::ExpireMaker),

@@ -164,6 +164,7 @@ impl State {
 
     /// Whether an account may take a leg that opens exposure: its scopes are not below maintenance after it, and the fund pays
     /// nothing that [`State::may_cover`] does not allow.
+    #[inline(never)]
     pub(super) fn bears(&self, index: usize, party: &Party, leg: &Leg, covered: Money) -> Option<bool> {
         let Party { account, ref record, holding: ref before, .. } = *party;
         let after = leg.after(before);
@@ -179,6 +180,7 @@ impl State {
     /// Whether an account may take a leg that only closes: its scope is not below maintenance after it, or no further than
     /// before, and what it has lost beyond all it had is no more than before: its loss would be the fund's, and the other side's
     /// gain. A stop that comes to run below maintenance may close at prices that cost less than the margin they free.
+    #[inline(never)]
     pub(super) fn bears_close(&self, index: usize, party: &Party, leg: &Leg, covered: Money) -> Option<bool> {
         let Party { account, ref record, holding: ref before, .. } = *party;
         let after = leg.after(before);

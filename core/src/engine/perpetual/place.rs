@@ -344,11 +344,17 @@ impl Perpetual {
         if !is_name(client_order) {
             return Err(Reject::InvalidClientOrder);
         }
-        let is_taken = self.state.names.may_hold(hash) && self.finds_named(account, client_order);
+        let is_taken = self.is_taken(account, client_order, hash);
         if is_taken || (has_attached(place) && self.finds_attached(place)) {
             return Err(Reject::DuplicateClientOrder);
         }
         Ok(())
+    }
+
+    /// Whether an open order of the account has a name, whose hash is `hash`.
+    #[inline(always)]
+    fn is_taken(&self, account: AccountId, name: &ClientOrder, hash: u64) -> bool {
+        self.state.names.may_hold(hash) && self.finds_named(account, name)
     }
 
     /// Whether the name of an order to attach is taken.
@@ -357,13 +363,11 @@ impl Perpetual {
         let PlacePerpetual { account, ref client_order, .. } = *place;
         attached(place).map(|order| order.client_order).any(|name| {
             // Where the parent's is cut it may come to the same again.
-            name == *client_order
-                || (self.state.names.may_hold(self.state.names.hash(account, &name))
-                    && self.finds_named(account, &name))
+            name == *client_order || self.is_taken(account, &name, self.state.names.hash(account, &name))
         })
     }
 
-    /// Whether an open order of the account has a name.
+    /// The same without the hash.
     #[cold]
     #[inline(never)]
     fn finds_named(&self, account: AccountId, name: &ClientOrder) -> bool {

@@ -385,6 +385,7 @@ impl State {
     }
 
     /// The fee of a liquidation's fill: what the fund may take of what it brings above its bankruptcy value.
+    #[inline(never)]
     fn liquidation_fee(
         &self,
         index: usize,

@@ -98,7 +98,7 @@ impl Perpetual {
                 self.state.collect_fired(moved.trailing_zeros() as usize);
                 moved &= moved - 1;
             }
-            if !is_trimmed || self.state.work.left == 0 {
+            if !is_trimmed || self.state.work.left == 0 || self.state.work.due == 0 {
                 return;
             }
             let Some((index, id)) = self.state.next_due() else { return };
@@ -111,6 +111,7 @@ impl Perpetual {
     }
 
     /// Runs one fired order to its end.
+    #[inline(never)]
     fn fire(&mut self, slot: u32) {
         self.state.settle_first(self.state.details[slot as usize].account);
         self.state.unwatch(slot, true);
@@ -298,6 +299,7 @@ impl State {
     }
 
     /// Market and id of the order that is due and is to be run next: of the oldest batch the least, in markets that match.
+    #[inline(never)]
     fn next_due(&mut self) -> Option<(usize, OrderId)> {
         let State { work, triggers, slots, details, symbols, .. } = self;
         let is_open = |id: OrderId| {
@@ -353,6 +355,7 @@ impl State {
         self.fresh.retain(|fresh| fresh.market != index);
     }
 
+    #[inline(never)]
     fn collect_due(&mut self, index: usize, ranges: [Range; 2], prices: [Price; 2], is_stale: bool) {
         let symbol = &self.symbols[index];
         let protection = symbol.get(PerpetualParameter::TriggerProtect);
