@@ -536,6 +536,7 @@ struct PerpetualEvents {
 }
 
 impl Sink for PerpetualEvents {
+    #[inline(always)]
     fn exchange(&mut self, other: &mut Outbox) -> bool {
         let is_back = self.lent_at.take();
         if is_back.is_none() {

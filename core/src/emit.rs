@@ -38,10 +38,10 @@ impl<'s, S: Sink> Emitter<'s, S> {
 
     /// The sink has its memory back, with `count` events of the command.
     #[inline]
-    pub(crate) fn take_back(&mut self, from: &mut event::Outbox, count: usize) {
+    pub(crate) fn take_back(&mut self, from: &mut event::Outbox, count: u32) {
         let is_back = self.sink.exchange(from);
         debug_assert!(is_back && self.index == 0);
-        self.index = count as u32;
+        self.index = count;
     }
 
     /// Writes events that were made elsewhere, the first of the command.

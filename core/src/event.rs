@@ -604,6 +604,7 @@ impl Sink for Vec<Event> {
 /// Events in memory that is used again: the quickest sink. It grows past its capacity when a command needs more.
 #[derive(Clone, Debug)]
 pub struct Outbox {
+    /// Longer than `len`: the next event has its place, so that none has to be kept while room is made.
     events: Vec<Event>,
     len: usize,
 }
@@ -611,15 +612,15 @@ pub struct Outbox {
 impl Outbox {
     /// Room for `capacity` events, all of it touched.
     pub fn new(capacity: usize) -> Outbox {
-        Outbox { events: vec![Event::EMPTY; capacity.max(1)], len: 0 }
+        Outbox { events: vec![Event::EMPTY; capacity + 1], len: 0 }
     }
 
     /// The same with address space for `reserve` events: up to there it grows without being moved.
     pub fn reserved(capacity: usize, reserve: usize) -> Outbox {
         let mut events = Vec::new();
         // Refused, it grows by moving: slower, and no less right.
-        let _ = events.try_reserve_exact(reserve.max(capacity));
-        events.resize(capacity.max(1), Event::EMPTY);
+        let _ = events.try_reserve_exact(reserve.max(capacity) + 1);
+        events.resize(capacity + 1, Event::EMPTY);
         Outbox { events, len: 0 }
     }
 
@@ -639,13 +640,23 @@ impl Outbox {
     #[inline(always)]
     fn next<const N: usize>(&mut self) -> &mut [Event; N] {
         let start = self.len;
-        if self.events.len().wrapping_sub(start) < N {
+        if self.events.len().wrapping_sub(start) <= N {
             self.grow(N);
         }
         self.len = start.wrapping_add(N);
         match self.events.get_mut(start..).and_then(|rest| rest.first_chunk_mut()) {
             Some(places) => places,
             None => unreachable!("there is room"),
+        }
+    }
+
+    /// Has `write` write the next event.
+    #[inline(always)]
+    fn put(&mut self, write: impl FnOnce(&mut Event)) {
+        write(&mut self.events[self.len]);
+        self.len = self.len.wrapping_add(1);
+        if self.len == self.events.len() {
+            self.grow(1);
         }
     }
 
@@ -665,14 +676,14 @@ impl Sink for Outbox {
 
     #[inline]
     fn event(&mut self, event: &Event) {
-        self.next::<1>()[0] = *event;
+        self.put(|place| *place = *event);
     }
 
     #[inline]
     fn batch(&mut self, events: &[Event]) {
         let start = self.len;
         let end = start + events.len();
-        if self.events.len() < end {
+        if self.events.len() <= end {
             self.grow(events.len());
         }
         self.events[start..end].copy_from_slice(events);
@@ -681,7 +692,7 @@ impl Sink for Outbox {
 
     #[inline(always)]
     fn emit<P: Payload>(&mut self, sequence: Sequence, time_ns: i64, index: u32, payload: P) {
-        self.next::<1>()[0].write(sequence, time_ns, index, payload);
+        self.put(|place| place.write(sequence, time_ns, index, payload));
     }
 
     #[inline(always)]

@@ -118,6 +118,7 @@ impl OpenOrders {
     }
 
     /// Makes an order the youngest; its record need not say so yet.
+    #[inline(always)]
     pub(crate) fn append(&mut self, orders: &mut Orders, slot: u32) {
         let order = orders.pool.get_mut(slot);
         order.older = self.youngest;

@@ -154,6 +154,7 @@ pub(crate) enum Step {
 
 /// Shows `visit` the resting orders, each with its slot, that an order of `taker_side` with `limit` would meet, in the order it would meet
 /// them, until it stops.
+#[inline(always)]
 pub(crate) fn walk(
     book: &Book,
     orders: &Orders,

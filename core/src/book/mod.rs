@@ -173,7 +173,7 @@ impl Book {
     }
 
     /// Puts an order last in the queue of its price. The record in `slot` is complete but for its place in the book.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn rest(&mut self, orders: &mut Orders, slot: u32) -> Mutation {
         let order = *orders.pool.get(slot);
         let key = self.key(order.traits.side(), order.price);

@@ -138,6 +138,12 @@ impl Account {
         ((own & !(1 << (index % 64))) | other) == 0
     }
 
+    /// Notes that it has touched a market.
+    #[inline(always)]
+    pub(crate) fn touch(&mut self, index: usize) {
+        self.markets[index / 64] |= 1 << (index % 64);
+    }
+
     /// Counts traded value for its volumes; how much of it: they end at what a word holds.
     #[inline(always)]
     pub(crate) fn count_traded(&mut self, value: Money) -> Money {

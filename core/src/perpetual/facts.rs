@@ -1,7 +1,8 @@
 //! Events of the running command, each told as soon as it is so, in the order that `event/perpetual.rs` fixes. What many steps of a
 //! command change, the insurance fund's wallet and the pools, is told at its end.
 
-use super::account::Holding;
+use super::account::{Account, Holding};
+use super::market::Symbol;
 use super::{Pools, State, id_of, mode_of};
 use crate::book::Mutation;
 use crate::emit::{Emitter, depth_event};
@@ -13,9 +14,9 @@ use crate::money::Money;
 pub(crate) struct Facts {
     sequence: Sequence,
     time_ns: i64,
-    /// Those of the command from `first` on; what is before stands in memory that was lent.
+    /// The last `count` are the command's; what is before stands in memory that was lent.
     events: Outbox,
-    first: usize,
+    count: u32,
     is_lent: bool,
     /// Between start and end of a command that keeps them.
     are_kept: bool,
@@ -31,7 +32,7 @@ impl Facts {
             sequence: 0,
             time_ns: 0,
             events: Outbox::new(4096),
-            first: 0,
+            count: 0,
             is_lent: false,
             are_kept: false,
             pools: Pools::default(),
@@ -46,11 +47,11 @@ impl Facts {
     }
 
     /// Ends a command: its events are where they belong.
+    #[inline(always)]
     pub(crate) fn end<S: Sink>(&mut self, emitter: &mut Emitter<'_, S>) {
         self.are_kept = false;
         if self.is_lent {
-            let count = self.events().len();
-            emitter.take_back(&mut self.events, count);
+            emitter.take_back(&mut self.events, self.count);
         } else {
             emitter.forward(self.events());
         }
@@ -59,8 +60,8 @@ impl Facts {
     /// Tells a fact.
     #[inline]
     pub(crate) fn emit<P: Payload>(&mut self, payload: P) {
-        let index = self.events.events().len() - self.first;
-        self.events.emit(self.sequence, self.time_ns, index as u32, payload);
+        self.events.emit(self.sequence, self.time_ns, self.count, payload);
+        self.count = self.count.wrapping_add(1);
     }
 
     /// Tells a level's new total.
@@ -70,14 +71,21 @@ impl Facts {
     }
 
     /// What was told so far.
+    fn events(&self) -> &[Event] {
+        let all = self.events.events();
+        &all[all.len() - self.count as usize..]
+    }
+
+    /// Whether nothing was told so far.
     #[inline]
-    pub(crate) fn events(&self) -> &[Event] {
-        &self.events.events()[self.first..]
+    pub(crate) fn are_none(&self) -> bool {
+        self.count == 0
     }
 }
 
 impl State {
     /// Starts a command, whose events go to where `emitter` keeps them if it lends that.
+    #[inline(always)]
     pub(crate) fn start_facts<S: Sink>(
         &mut self,
         (sequence, time_ns): (Sequence, i64),
@@ -87,32 +95,17 @@ impl State {
         let facts = &mut self.facts;
         (facts.sequence, facts.time_ns, facts.pools, facts.fund) = (sequence, time_ns, self.pools, fund);
         facts.is_lent = emitter.lend(&mut facts.events);
-        facts.are_kept = true;
+        (facts.are_kept, facts.count) = (true, 0);
         if !facts.is_lent {
             facts.events.clear();
-        }
-        facts.first = facts.events.events().len();
-    }
-
-    /// A holding as an event.
-    pub(crate) fn position_event(&self, account: AccountId, index: usize, of: &Holding) -> PerpetualPosition {
-        PerpetualPosition {
-            account,
-            market: id_of(index),
-            quantity: of.quantity,
-            cost: of.cost,
-            isolated_wallet: of.isolated,
-            open_fees: of.open_fees,
-            realised: of.realised,
-            leverage: self.symbols[index].leverage(of),
-            mode: mode_of(self.accounts.get(account), of) as u32,
         }
     }
 
     /// Tells what an account holds in a market.
     pub(crate) fn tell_position(&mut self, account: AccountId, index: usize) {
-        let position = self.position_event(account, index, self.holding(account, index));
-        self.facts.emit(position);
+        let State { symbols, accounts, holdings, facts, .. } = self;
+        let (record, holding) = (accounts.get(account), holdings[index].get(account));
+        facts.emit(position_event((account, index), &symbols[index], (record, holding)));
     }
 
     /// Tells a cross wallet; the fund's waits for the end of the command.
@@ -123,22 +116,44 @@ impl State {
         }
     }
 
-    /// Tells the order margin of an account in a market.
-    pub(crate) fn tell_exposure(&mut self, account: AccountId, index: usize) {
-        let exposure = self.holding(account, index).exposure_event(account, id_of(index));
-        self.facts.emit(exposure);
+    /// Tells what the command as a whole changed.
+    #[inline(always)]
+    pub(crate) fn finish_facts(&mut self) {
+        let is_changed = self.wallet(FEE_ACCOUNT) != self.facts.fund || self.pools != self.facts.pools;
+        if is_changed {
+            self.tell_pools();
+        }
     }
 
-    /// Tells what the command as a whole changed.
-    pub(crate) fn finish_facts(&mut self) {
+    #[inline(never)]
+    fn tell_pools(&mut self) {
         let fund = self.wallet(FEE_ACCOUNT);
         if fund != self.facts.fund {
             self.facts.emit(PerpetualWallet { account: FEE_ACCOUNT, reserved: 0, wallet: fund });
         }
-        let (now, before) = (self.pools, self.facts.pools);
-        if now != before {
-            self.facts.emit(pools_event(&now));
+        if self.pools != self.facts.pools {
+            self.facts.emit(pools_event(&self.pools));
         }
+    }
+}
+
+/// A holding as an event.
+#[inline(always)]
+pub(crate) fn position_event(
+    (account, index): (AccountId, usize),
+    symbol: &Symbol,
+    (record, holding): (&Account, &Holding),
+) -> PerpetualPosition {
+    PerpetualPosition {
+        account,
+        market: id_of(index),
+        quantity: holding.quantity,
+        cost: holding.cost,
+        isolated_wallet: holding.isolated,
+        open_fees: holding.open_fees,
+        realised: holding.realised,
+        leverage: symbol.leverage(holding),
+        mode: mode_of(record, holding) as u32,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Limits that accounts have of their own, beside what markets say (`account.md` 13).
 
 use super::account::{Account, LIMITED};
+use super::market::Symbol;
 use super::{State, id_of};
 use crate::command::{PerpetualParameter as P, SetAccountLimits, limit_mask as mask};
 use crate::event::AccountLimits;
@@ -79,6 +80,7 @@ impl Limits {
     }
 
     /// What counts in a market: its own first, then that over all.
+    #[cold]
     fn in_force<T: Copy + Default + PartialEq>(
         &self,
         account: AccountId,
@@ -98,8 +100,13 @@ impl Limits {
 impl State {
     /// Most open orders of an account in a market.
     #[inline(always)]
-    pub(crate) fn open_orders_max(&self, account: AccountId, index: usize, record: &Account) -> i64 {
-        let shipped = self.symbols[index].get(P::MaxOpenOrders);
+    pub(crate) fn open_orders_max(
+        &self,
+        account: AccountId,
+        (index, symbol): (usize, &Symbol),
+        record: &Account,
+    ) -> i64 {
+        let shipped = symbol.get(P::MaxOpenOrders);
         if record.restrictions & LIMITED == 0 {
             return shipped;
         }
@@ -108,8 +115,13 @@ impl State {
 
     /// Largest notional of an order of an account in a market.
     #[inline(always)]
-    pub(crate) fn order_notional_max(&self, account: AccountId, index: usize, record: &Account) -> Money {
-        let shipped = self.symbols[index].get(P::MaxNotional);
+    pub(crate) fn order_notional_max(
+        &self,
+        account: AccountId,
+        (index, symbol): (usize, &Symbol),
+        record: &Account,
+    ) -> Money {
+        let shipped = symbol.get(P::MaxNotional);
         if record.restrictions & LIMITED == 0 {
             return shipped;
         }

@@ -249,12 +249,18 @@ impl Perpetual {
     }
 
     /// The slot of an order in the side table, grown to reach it.
+    #[inline(always)]
     pub(crate) fn details_mut(&mut self, slot: u32) -> &mut Details {
-        let details = &mut self.state.details;
-        if details.len() <= slot as usize {
-            details.resize(slot as usize + 4096, Details::default());
+        if self.state.details.len() <= slot as usize {
+            self.grow_details(slot);
         }
-        &mut details[slot as usize]
+        &mut self.state.details[slot as usize]
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow_details(&mut self, slot: u32) {
+        self.state.details.resize(slot as usize + 4096, Details::default());
     }
 }
 
@@ -304,7 +310,7 @@ impl State {
     /// A holding to change, in a market that the account has touched then.
     #[inline]
     pub(crate) fn touch(&mut self, account: AccountId, index: usize) -> &mut Holding {
-        self.accounts.get_mut(account).markets[index / 64] |= 1 << (index % 64);
+        self.accounts.get_mut(account).touch(index);
         self.holdings[index].get_mut(account)
     }
 

@@ -66,14 +66,14 @@ impl Names {
         cell
     }
 
-    /// Where a name that no open order has would go; `None` where one may have it. To be filled before anything else changes.
+    /// Whether an open order may have a name: its hash is in.
     #[inline(always)]
-    pub(crate) fn vacancy(&self, name: u64) -> Option<usize> {
-        let cell = self.probe(name);
-        (self.cells[cell] == FREE).then_some(cell)
+    pub(crate) fn may_hold(&self, name: u64) -> bool {
+        self.cells[self.probe(name)] != FREE
     }
 
     /// Enters a name, once more where it is in.
+    #[inline(always)]
     pub(crate) fn add(&mut self, name: u64) {
         debug_assert!(name != FREE);
         if self.len >= self.most {
@@ -164,10 +164,9 @@ mod tests {
                     *model.entry(name).or_default() += 1;
                 }
                 1 => {
-                    let vacancy = names.vacancy(name);
-                    assert_eq!(vacancy.is_none(), model.contains_key(&name));
-                    if let Some(vacancy) = vacancy {
-                        assert_eq!(names.cells[vacancy], FREE);
+                    let is_held = names.may_hold(name);
+                    assert_eq!(is_held, model.contains_key(&name));
+                    if !is_held {
                         names.add(name);
                         model.insert(name, 1);
                     }
@@ -183,10 +182,10 @@ mod tests {
                 }
             }
             assert_eq!(names.len, model.values().sum::<u32>() as usize);
-            assert_eq!(names.vacancy(name).is_none(), model.contains_key(&name));
+            assert_eq!(names.may_hold(name), model.contains_key(&name));
         }
         for name in model.keys() {
-            assert_eq!(names.vacancy(*name), None);
+            assert!(names.may_hold(*name));
         }
     }
 }

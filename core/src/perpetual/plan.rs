@@ -93,7 +93,9 @@ impl Plan {
             self.places.resize(index + 4096, 0);
         }
         self.places[index] = place as u32;
-        self.parties.push(Party { account, record: *record, holding: *holding, has_traded: false });
+        // Made where it stays: pushed, it would be copied there.
+        let party = || Party { account, record: *record, holding: *holding, has_traded: false };
+        self.parties.extend(std::iter::once_with(party));
         place
     }
 }

@@ -73,6 +73,7 @@ impl Volumes {
     }
 
     /// Adds to the running hour of an account, whose entry is `handle` - 1 where that is of this hour; the new handle.
+    #[inline(always)]
     pub(crate) fn add(&mut self, account: AccountId, handle: u64, value: Money) -> u64 {
         if let Some(place) = handle.checked_sub(1).and_then(|number| number.checked_sub(self.forgotten))
             && let Some(entry) = self.entries.get_mut(place as usize)

@@ -78,6 +78,7 @@ impl Work {
 
 impl State {
     /// Whether a trigger is due that may run: in a market that does not match it waits until that does.
+    #[inline(never)]
     fn has_due(&self) -> bool {
         markets_in(self.work.due)
             .any(|index| self.triggers[index].due_count > 0 && self.symbols[index].matches())
@@ -91,7 +92,7 @@ impl State {
     }
 
     /// Whether anything waits that the next command can do.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn has_backlog(&self) -> bool {
         let work = &self.work;
         (work.dates_ms != 0) | ((work.unpaid | work.closing) != 0) | work.fund
@@ -102,10 +103,18 @@ impl State {
     }
 
     /// Whether orders that could match in a market must be refused: what its last move of a price brought about is not done.
+    #[inline(always)]
     pub(crate) fn is_busy(&self, index: usize) -> bool {
         let work = &self.work;
+        let has_work = work.scan | !work.trims.is_empty() | work.paused.is_some();
+        self.triggers[index].due_count > 0 || (has_work && self.has_work_in(index))
+    }
+
+    /// Whether what is left over but triggers concerns a market.
+    #[cold]
+    fn has_work_in(&self, index: usize) -> bool {
+        let work = &self.work;
         (work.scan && work.stirred >> index & 1 != 0)
-            || self.triggers[index].due_count > 0
             || work.trims.iter().any(|trim| trim.0 == index)
             || work.paused.is_some_and(|scope| match scope.isolated {
                 Some(only) => only == index,

@@ -41,6 +41,7 @@ impl Perpetual {
     }
 
     /// See [`CancelPerpetual`]; the id of the order.
+    #[inline(never)]
     pub(super) fn cancel<S: Sink>(
         &mut self,
         cancel: &CancelPerpetual,
@@ -56,10 +57,10 @@ impl Perpetual {
         if !details.is_of(cancel.classes) {
             return Err(Reject::OrderNotFound);
         }
-        self.with_facts(at, emitter, |all| {
-            all.cancel_owned(slot);
-            Ok(id)
-        })
+        let is_first = self.begin_change(at, emitter);
+        self.cancel_owned(slot);
+        self.end_change(is_first, emitter);
+        Ok(id)
     }
 
     /// See [`CancelAllPerpetual`].

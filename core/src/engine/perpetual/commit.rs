@@ -12,7 +12,8 @@ use crate::ids::{AccountId, FEE_ACCOUNT};
 use crate::matching::{Ending, Fill, Meeting, Settlement, Taker, sweep};
 use crate::money::Quantity;
 use crate::order::Order;
-use crate::perpetual::order::Details;
+use crate::perpetual::account::Holding;
+use crate::perpetual::facts::position_event;
 use crate::perpetual::plan::{Costs, Party, Plan, Planned};
 use crate::perpetual::{Perpetual, State, id_of};
 use std::num::NonZeroU8;
@@ -79,21 +80,19 @@ struct Writing<'a> {
 }
 
 impl State {
-    /// Lowers what an order has open in its bucket from `before` to `after`, and tells it.
-    pub(crate) fn rebook(&mut self, slot: u32, before: Quantity, after: Quantity) {
-        let details = &self.details[slot as usize];
-        if details.reserved_quantity == 0 {
-            return;
-        }
-        let Details { side, account, market, reservation, reserved_quantity: whole, .. } = *details;
-        let index = place_of(market);
-        self.holdings[index].get_mut(account).rebook(side, (reservation, whole), before, after);
-        self.tell_exposure(account, index);
+    /// Lowers what a resting order has open in its bucket from `before` to `after`, and tells it.
+    #[inline(always)]
+    fn rebook(&mut self, slot: u32, before: Quantity, after: Quantity) {
+        let State { details, holdings, facts, .. } = self;
+        let details = &details[slot as usize];
+        let holding = holdings[place_of(details.market)].get_mut(details.account);
+        details.rebook(holding, (before, after), facts);
     }
 }
 
 impl Writing<'_> {
     /// Notes that self-trade prevention kept two orders apart.
+    #[inline(never)]
     fn prevented(&mut self, taker: &Taker, maker: &Order, meeting: Meeting) {
         let (ends_maker, ends_taker, mode) = match meeting {
             Meeting::ExpireMaker => (true, false, SelfTradePrevention::ExpireMaker),
@@ -135,19 +134,20 @@ impl State {
     /// Puts a party where its fills left it.
     fn put_party(&mut self, index: usize, party: &Party) {
         let Party { account, ref record, holding: ref planned, .. } = *party;
-        let wallet = std::mem::replace(self.wallet_mut(account), record.wallet);
-        let holding = self.touch(account, index);
-        let before = *holding;
-        (holding.quantity, holding.cost) = (planned.quantity, planned.cost);
-        (holding.isolated, holding.open_fees) = (planned.isolated, planned.open_fees);
-        holding.realised = planned.realised;
-        if *holding != before {
-            self.tell_position(account, index);
+        let State { symbols, accounts, holdings, facts, .. } = self;
+        let (now, holding) = (accounts.get_mut(account), holdings[index].get_mut(account));
+        now.touch(index);
+        let wallet = std::mem::replace(&mut now.wallet, record.wallet);
+        let moving = |of: &Holding| (of.quantity, of.cost, of.isolated, of.open_fees, of.realised);
+        let (before, after) = (moving(holding), moving(planned));
+        (holding.quantity, holding.cost, holding.isolated, holding.open_fees, holding.realised) = after;
+        if after != before {
+            facts.emit(position_event((account, index), &symbols[index], (now, holding)));
         }
         if wallet != record.wallet {
             self.tell_wallet(account);
         }
-        self.settle_in(account, index, before.quantity);
+        self.settle_in(account, index, before.0);
     }
 
     /// Fees of a fill into their pools.

@@ -3,6 +3,7 @@
 use crate::book::Orders;
 use crate::command::{ModifyPerpetual, PlacePerpetual, Side};
 use crate::ids::{AccountId, MarketId, OrderId};
+use crate::perpetual::account::{Account, Holding};
 use crate::perpetual::{Perpetual, State};
 use crate::prefetch::{Hint, prefetch};
 
@@ -23,7 +24,8 @@ impl Perpetual {
         let Some(index) = self.state.index_of(place.market) else { return };
         let Perpetual { books, orders, state, .. } = self;
         if hint == Hint::First {
-            return state.prefetch_account(index, place.account);
+            state.prefetch_account(index, place.account);
+            return;
         }
         let Some(side) = Side::from_code(place.side) else { return };
         if hint == Hint::Second {
@@ -96,20 +98,22 @@ impl Perpetual {
 }
 
 impl State {
-    /// What of an account an order touches.
+    /// What of an account an order touches, which are these.
     #[inline(always)]
-    pub(super) fn prefetch_account(&self, index: usize, account: AccountId) {
-        self.prefetch_holding(index, account);
-        prefetch(self.accounts.get(account));
+    pub(super) fn prefetch_account(&self, index: usize, account: AccountId) -> (&Account, &Holding) {
+        let (record, holding) = (self.accounts.get(account), self.prefetch_holding(index, account));
+        prefetch(record);
+        (record, holding)
     }
 
     /// What of it the cancel of one touches.
     #[inline(always)]
-    pub(super) fn prefetch_holding(&self, index: usize, account: AccountId) {
+    pub(super) fn prefetch_holding(&self, index: usize, account: AccountId) -> &Holding {
         let holding = self.holding(account, index);
         // Its first two lines.
         prefetch(holding);
         prefetch(&holding.buckets);
+        holding
     }
 
     /// What of an account a fill touches.

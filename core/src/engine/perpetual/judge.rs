@@ -76,11 +76,13 @@ impl Perpetual {
         let mut terms = Terms { limit, ..Terms::default() };
         let is_fill_or_kill = order.order_type == PerpetualOrderType::Limit
             && order.time_in_force == PerpetualTimeInForce::FillOrKill;
-        let &Details { account, side, self_trade, .. } = order;
-        let arrival = Arrival { account, index, side, limit, open, leverage, self_trade, role: Role::Owner };
+        let arrival = || {
+            let &Details { account, side, self_trade, .. } = order;
+            Arrival { account, index, side, limit, open, leverage, self_trade, role: Role::Owner }
+        };
         let mut offered = (0, 0);
         if is_immediate && (is_fill_or_kill || !order.reduces()) {
-            self.plan(&arrival, Purpose::Value);
+            self.plan(&arrival(), Purpose::Value);
             offered = (self.plan.filled, self.plan.value.ok_or(TOO_LARGE)?);
         }
         if !order.reduces() {
@@ -103,7 +105,7 @@ impl Perpetual {
         }
         if is_fill_or_kill {
             let is_whole = offered.0 == open && {
-                self.plan(&arrival, Purpose::Ask);
+                self.plan(&arrival(), Purpose::Ask);
                 self.plan.filled == open
             };
             if !is_whole {

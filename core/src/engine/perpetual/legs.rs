@@ -98,50 +98,55 @@ impl Lack {
 impl State {
     /// One side of a fill of `quantity` worth `value`, with its fee. `None`: an isolated opening that the wallet does not
     /// bear, or numbers out of range.
+    #[inline(always)]
     pub(crate) fn leg(
         &self,
         index: usize,
         holding: &Holding,
-        mut wallet: Money,
+        wallet: Money,
         is_isolated: bool,
         side: Side,
         (quantity, value, fee): (Quantity, Money, Money),
     ) -> Option<Leg> {
-        let held = holding.quantity.checked_abs()?;
         let terms = (quantity, value, fee);
         let (filled, open_fees) = holding.position().fill_with_fees(side, terms, holding.open_fees)?;
-        let mut covered = 0;
-        let mut isolated = holding.isolated;
+        let realised = holding.realised.checked_add(filled.realised)?;
         if is_isolated {
-            let mut fee_left = fee;
-            if filled.closed > 0 {
-                let closed = isolated::close(isolated, filled.closed, held, filled.realised, fee)?;
-                fee_left = 0;
-                isolated = closed.isolated;
-                wallet = wallet.checked_add(closed.released)?;
-                covered = closed.covered;
-            }
-            if filled.opened > 0 {
-                let leverage = self.symbols[index].leverage(holding);
-                let margin = isolated::opening_margin(filled.opened_value, leverage)?;
-                if wallet < margin.checked_add(fee_left)? {
-                    return None;
-                }
-                wallet -= margin;
-                isolated = isolated.checked_add(margin)?;
-            }
-            wallet = wallet.checked_sub(fee_left)?;
-        } else {
-            wallet = wallet.checked_add(filled.realised)?.checked_sub(fee)?;
+            let [isolated, wallet, covered] = self.isolated_leg(index, holding, wallet, (filled, fee))?;
+            return Some(Leg { filled, isolated, open_fees, realised, wallet, covered });
         }
-        Some(Leg {
-            filled,
-            isolated,
-            open_fees,
-            realised: holding.realised.checked_add(filled.realised)?,
-            wallet,
-            covered,
-        })
+        let wallet = wallet.checked_add(filled.realised)?.checked_sub(fee)?;
+        Some(Leg { filled, isolated: holding.isolated, open_fees, realised, wallet, covered: 0 })
+    }
+
+    /// Isolated and cross wallet after a fill of an isolated position, and what the fund pays for it.
+    #[inline(never)]
+    fn isolated_leg(
+        &self,
+        index: usize,
+        holding: &Holding,
+        mut wallet: Money,
+        (filled, fee): (Filled, Money),
+    ) -> Option<[Money; 3]> {
+        let (mut isolated, mut covered, mut fee_left) = (holding.isolated, 0, fee);
+        if filled.closed > 0 {
+            let held = holding.quantity.checked_abs()?;
+            let closed = isolated::close(isolated, filled.closed, held, filled.realised, fee)?;
+            fee_left = 0;
+            isolated = closed.isolated;
+            wallet = wallet.checked_add(closed.released)?;
+            covered = closed.covered;
+        }
+        if filled.opened > 0 {
+            let leverage = self.symbols[index].leverage(holding);
+            let margin = isolated::opening_margin(filled.opened_value, leverage)?;
+            if wallet < margin.checked_add(fee_left)? {
+                return None;
+            }
+            wallet -= margin;
+            isolated = isolated.checked_add(margin)?;
+        }
+        Some([isolated, wallet.checked_sub(fee_left)?, covered])
     }
 
     /// Whether an account of this market alone has more after a leg than its position is worth then: rates are below 1, so no margin
@@ -159,6 +164,7 @@ impl State {
 
     /// Whether an account may take a leg that opens exposure: its scopes are not below maintenance after it, and the fund pays
     /// nothing that [`State::may_cover`] does not allow.
+    #[inline(never)]
     pub(super) fn bears(&self, index: usize, party: &Party, leg: &Leg, covered: Money) -> Option<bool> {
         let Party { account, ref record, holding: ref before, .. } = *party;
         let after = leg.after(before);
@@ -174,6 +180,7 @@ impl State {
     /// Whether an account may take a leg that only closes: its scope is not below maintenance after it, or no further than
     /// before, and what it has lost beyond all it had is no more than before: its loss would be the fund's, and the other side's
     /// gain. A stop that comes to run below maintenance may close at prices that cost less than the margin they free.
+    #[inline(never)]
     pub(super) fn bears_close(&self, index: usize, party: &Party, leg: &Leg, covered: Money) -> Option<bool> {
         let Party { account, ref record, holding: ref before, .. } = *party;
         let after = leg.after(before);
@@ -262,7 +269,7 @@ impl State {
     }
 
     /// Gives a position that was `before` its place in the tables, and has its orders and its account looked at.
-    #[inline]
+    #[inline(always)]
     pub(super) fn settle_in(&mut self, account: AccountId, index: usize, before: Quantity) {
         self.enlist(account, index, before);
         self.resized.push((index, account));
@@ -270,6 +277,7 @@ impl State {
     }
 
     /// Keeps the set of holders, and what is open, in step with a position that was `before`.
+    #[inline(always)]
     pub(crate) fn enlist(&mut self, account: AccountId, index: usize, before: Quantity) {
         let now = self.holding(account, index).quantity;
         self.symbols[index].count_open(before, now);

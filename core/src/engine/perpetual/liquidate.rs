@@ -147,7 +147,7 @@ impl Perpetual {
         let closing = Closing { account, index, side, quantity, price };
         let details = closing.details(id, Named::AutoClose(self.state.now_ms));
         let slot = self.enter_fleeting(&details);
-        self.announce(slot, 0, None);
+        self.state.facts.tell_new(&details, 0, 0);
         slot
     }
 

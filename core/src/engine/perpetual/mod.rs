@@ -35,6 +35,7 @@ use crate::emit::Emitter;
 use crate::event::{self, PostingReason, Sink};
 use crate::ids::{AssetId, AssetName, FEE_ACCOUNT, MarketId, OrderId, Sequence};
 use crate::money::{AMOUNT_PER_MICRO, Amount, Money, Price, Rate};
+use crate::perpetual::facts::position_event;
 use crate::perpetual::market::Symbol;
 use crate::perpetual::{MARKETS_MAX, Perpetual, State};
 use crate::reject::Reject;
@@ -103,7 +104,7 @@ impl Engine {
             _ => perpetual.act(kind, command, self.markets.len()),
         };
         // A refusal changes nothing, but for a modification that takes its order away.
-        let is_changed = answer.is_ok() || had_backlog || !perpetual.state.facts.events().is_empty();
+        let is_changed = answer.is_ok() || had_backlog || !perpetual.state.facts.are_none();
         self.give_perpetual(perpetual, is_changed, emitter);
         if let Some(new) = used
             && !answer.as_ref().is_err_and(|reject| reject.is_temporary())
@@ -150,6 +151,7 @@ impl Engine {
     }
 
     /// Carries out a placement, a modification or a cancel.
+    #[inline(always)]
     pub(super) fn order_command<S: Sink>(
         &mut self,
         kind: Kind,
@@ -451,26 +453,26 @@ impl Perpetual {
         Ok(Acted { order: 0, account: command.account().unwrap_or(0), market })
     }
 
-    /// Carries out what may bring anything about: facts are kept, what follows from it is done, and all of it told. What refuses it
-    /// changes nothing, but for a modification that takes its order away.
-    #[inline(never)]
-    fn with_facts<S: Sink, T>(
-        &mut self,
-        at: At,
-        emitter: &mut Emitter<'_, S>,
-        act: impl FnOnce(&mut Perpetual) -> Result<T, Reject>,
-    ) -> Result<T, Reject> {
-        if self.state.facts.are_kept() {
-            // Of what was left over, before.
-            return act(self);
+    /// Begins what may bring anything about: facts are kept from now on, and [`Perpetual::end_change`] must follow. Whether none were
+    /// before, as they are of what was left over.
+    #[inline(always)]
+    fn begin_change<S: Sink>(&mut self, at: At, emitter: &mut Emitter<'_, S>) -> bool {
+        let is_first = !self.state.facts.are_kept();
+        if is_first {
+            self.state.start_facts(at, emitter);
         }
-        self.state.start_facts(at, emitter);
-        let answer = act(self);
-        let is_changed = answer.is_ok() || !self.state.facts.events().is_empty();
-        self.end_facts(is_changed && !self.state.is_settled(), emitter);
-        answer
+        is_first
     }
 
+    /// Does what follows from it, and tells all of it.
+    #[inline(always)]
+    fn end_change<S: Sink>(&mut self, is_first: bool, emitter: &mut Emitter<'_, S>) {
+        if is_first {
+            self.end_facts(!self.state.is_settled(), emitter);
+        }
+    }
+
+    #[inline(always)]
     fn end_facts<S: Sink>(&mut self, is_changed: bool, emitter: &mut Emitter<'_, S>) {
         if is_changed {
             self.settle_down();
@@ -489,6 +491,7 @@ impl Perpetual {
 
     /// What follows: trim, triggers, what is fixed of funding and settlement, liquidation scan, until nothing changes: what a
     /// liquidation trades moves the price that triggers watch.
+    #[inline(never)]
     fn settle_down(&mut self) {
         loop {
             self.run_triggers();
@@ -529,7 +532,8 @@ impl Engine {
     pub fn perpetual_position(&self, account: u32, market: MarketId) -> Option<event::PerpetualPosition> {
         let state = &self.perpetual.as_ref()?.state;
         let index = state.index_of(market)?;
-        Some(state.position_event(account, index, state.holding(account, index)))
+        let of = (state.accounts.get(account), state.holding(account, index));
+        Some(position_event((account, index), &state.symbols[index], of))
     }
 
     /// An hour's funding that is not paid to the end: rate, mark, what positions received so far less what they paid, and who has not

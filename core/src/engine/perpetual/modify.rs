@@ -22,6 +22,7 @@ pub(crate) const AMENDMENTS_MAX: u32 = 10_000;
 
 impl Perpetual {
     /// See [`ModifyPerpetual`]; the id of the order.
+    #[inline(never)]
     pub(super) fn modify<S: Sink>(
         &mut self,
         modify: &ModifyPerpetual,
@@ -30,17 +31,19 @@ impl Perpetual {
     ) -> Result<OrderId, Reject> {
         let (slot, changed) = self.accept_change(modify)?;
         let id = self.state.details[slot as usize].id;
-        match changed {
-            Ok(GoesOn { index, new, terms }) => self.with_facts(at, emitter, |all| {
-                all.change(index, slot, &new, (&terms, modify.flags == order_flag::KEEP_PRIORITY));
-                Ok(())
-            })?,
-            Err(Ends(reject)) => self.with_facts(at, emitter, |all| {
-                all.end_canceled(slot);
-                reject.map_or(Ok(()), Err)
-            })?,
-        }
-        Ok(id)
+        let is_first = self.begin_change(at, emitter);
+        let refused = match changed {
+            Ok(GoesOn { index, new, terms }) => {
+                self.change(index, slot, &new, (&terms, modify.flags == order_flag::KEEP_PRIORITY));
+                None
+            }
+            Err(Ends(reject)) => {
+                self.end_canceled(slot);
+                reject
+            }
+        };
+        self.end_change(is_first, emitter);
+        refused.map_or(Ok(id), Err)
     }
 
     /// Checks a modification: the order's slot, and what it comes to. Changes nothing.
@@ -99,7 +102,7 @@ impl Perpetual {
         new.quantity = symbol.check_quantity(new.quantity, true)?;
         if matched.is_some() {
             let record = self.state.accounts.get(new.account);
-            let most = self.state.order_notional_max(new.account, index, record);
+            let most = self.state.order_notional_max(new.account, (index, symbol), record);
             symbol.check_notional(&new, new.price, most)?;
             symbol.check_band(new.side, new.price)?;
         }

@@ -1,7 +1,6 @@
 //! The life of an order beside the match: it enters the tables, rests, shrinks, ends, and takes its attached orders with it.
 
 use super::commit::reason;
-use super::judge::Terms;
 use crate::book::Orders;
 use crate::book::pool::NONE;
 use crate::command::{
@@ -12,8 +11,9 @@ use crate::event::{Execution, PerpetualPlaced};
 use crate::ids::{AccountId, FIRST_PERPETUAL, MarketId, OrderId, TradeId};
 use crate::money::{Money, Price, Quantity};
 use crate::order::{Order, Traits};
+use crate::perpetual::account::Holding;
 use crate::perpetual::facts::Facts;
-use crate::perpetual::market::Range;
+use crate::perpetual::market::{Range, Symbol};
 use crate::perpetual::order::{Details, Stage};
 use crate::perpetual::triggers::{Fresh, Triggers, stop_of};
 use crate::perpetual::{Perpetual, State, id_of};
@@ -26,8 +26,13 @@ pub(crate) fn place_of(market: MarketId) -> usize {
 
 impl Perpetual {
     /// Gives an order its slot, and its place among its account's. It is not in the book yet.
-    #[inline(always)]
     pub(crate) fn enter(&mut self, details: &Details) -> u32 {
+        self.enter_named(details, self.state.names.hash(details.account, &details.client_order))
+    }
+
+    /// The same of one whose name has the hash `name`.
+    #[inline(always)]
+    pub(crate) fn enter_named(&mut self, details: &Details, name: u64) -> u32 {
         let index = place_of(details.market);
         let slot = self.orders.pool.take();
         *self.orders.pool.get_mut(slot) = Order {
@@ -48,7 +53,7 @@ impl Perpetual {
         *self.details_mut(slot) = *details;
         let state = &mut self.state;
         state.slots.insert(details.id, slot);
-        state.names.add(state.names.hash(details.account, &details.client_order));
+        state.names.add(name);
         if details.good_till_ms != 0 {
             state.dates.orders.add(details.good_till_ms, details.id);
         }
@@ -80,15 +85,8 @@ impl Perpetual {
         slot
     }
 
-    /// Tells a new order, names first; `terms` of one that runs at once.
-    #[inline(always)]
-    pub(crate) fn announce(&mut self, slot: u32, fired: OrderId, terms: Option<&Terms>) {
-        let State { details, facts, .. } = &mut self.state;
-        let details = &details[slot as usize];
-        facts.tell_new(details, fired, terms.map_or(0, |terms| terms.reference_of(details)));
-    }
-
     /// Puts an order into the book with what it has left, and into its bucket.
+    #[inline(always)]
     pub(crate) fn rest(&mut self, slot: u32, remaining: Quantity) {
         self.queue(slot, remaining);
         if !self.state.details[slot as usize].is(order_flag::REDUCE_ONLY) {
@@ -97,6 +95,7 @@ impl Perpetual {
     }
 
     /// Puts an order into the book.
+    #[inline(always)]
     pub(crate) fn queue(&mut self, slot: u32, remaining: Quantity) {
         let Perpetual { books, orders, state, .. } = self;
         let details = &mut state.details[slot as usize];
@@ -115,21 +114,24 @@ impl Perpetual {
     }
 
     /// Takes an order out of the book, if it is in; it stays in the tables.
+    #[inline(always)]
     pub(crate) fn lift(&mut self, slot: u32) {
-        let details = &self.state.details[slot as usize];
+        let Perpetual { books, orders, state: State { details, holdings, symbols, facts, .. }, .. } = self;
+        let details = &mut details[slot as usize];
         if details.stage != Stage::Resting {
             return;
         }
         let index = place_of(details.market);
-        let remaining = self.orders.pool.get(slot).remaining;
-        let mutation = self.books[index].take_out(&mut self.orders, slot);
-        self.state.facts.mutated(index, mutation);
-        self.state.rebook(slot, remaining, 0);
-        self.state.unbind(slot);
-        self.state.details[slot as usize].stage = Stage::Running;
+        let holding = holdings[index].get_mut(details.account);
+        let remaining = orders.pool.get(slot).remaining;
+        facts.mutated(index, books[index].take_out(orders, slot));
+        details.rebook(holding, (remaining, 0), facts);
+        details.unbind(&mut symbols[index], holding);
+        details.stage = Stage::Running;
     }
 
     /// Ends an open order for its owner, who wants its attached orders to end as well.
+    #[inline(always)]
     pub(crate) fn cancel_owned(&mut self, slot: u32) {
         self.state.end_attached(&mut self.orders, slot);
         self.end_canceled(slot);
@@ -200,6 +202,7 @@ impl Perpetual {
 
     /// Takes an order that ended, or was filled, which nothing tells, out of every table, and gives its slot back. Its
     /// attached orders stay.
+    #[inline(always)]
     pub(crate) fn complete(&mut self, slot: u32) {
         if !self.state.details[slot as usize].is_fleeting {
             self.state.forget(&mut self.orders, slot);
@@ -313,10 +316,36 @@ impl Named {
     }
 }
 
-impl Facts {
-    /// Tells a new order, names first.
+impl Details {
+    /// Lowers what it has open in the bucket of its side from `before` to `after`, and tells it.
     #[inline(always)]
-    fn tell_new(&mut self, details: &Details, fired: OrderId, reference: Money) {
+    pub(super) fn rebook(
+        &self,
+        holding: &mut Holding,
+        (before, after): (Quantity, Quantity),
+        facts: &mut Facts,
+    ) {
+        if self.reserved_quantity != 0 {
+            holding.rebook(self.side, (self.reservation, self.reserved_quantity), before, after);
+            facts.emit(holding.exposure_event(self.account, self.market));
+        }
+    }
+
+    /// Resting and reduce-only, it counts no longer.
+    #[inline(always)]
+    fn unbind(&self, symbol: &mut Symbol, holding: &mut Holding) {
+        if self.stage == Stage::Resting && self.is(order_flag::REDUCE_ONLY) {
+            symbol.reducing[self.side as usize & 1] -= 1;
+            holding.bound -= 1;
+        }
+    }
+}
+
+impl Facts {
+    /// Tells a new order, names first; `reference` is what it adds to the reference value of its side, `fired` the one that it goes
+    /// on for.
+    #[inline(always)]
+    pub(super) fn tell_new(&mut self, details: &Details, fired: OrderId, reference: Money) {
         self.emit(PerpetualPlaced {
             order: details.id,
             account: details.account,
@@ -347,25 +376,18 @@ impl State {
     }
 
     /// Adds what an order has open to its bucket, and tells it.
+    #[inline(always)]
     pub(crate) fn book_in(&mut self, slot: u32, remaining: Quantity) {
         let details = &self.details[slot as usize];
         let (side, account, index) = (details.side, details.account, place_of(details.market));
         let part = details.reservation.scaled(remaining, details.reserved_quantity);
-        let holding = self.touch(account, index);
+        let State { accounts, holdings, facts, .. } = self;
+        accounts.get_mut(account).touch(index);
+        let holding = holdings[index].get_mut(account);
         let bucket = part.and_then(|part| holding.bucket(side).with(remaining, part));
         let Some(bucket) = bucket else { unreachable!("sums of accepted orders") };
         holding.set_bucket(side, bucket);
-        self.tell_exposure(account, index);
-    }
-
-    /// A resting reduce-only order counts no longer.
-    fn unbind(&mut self, slot: u32) {
-        let details = &self.details[slot as usize];
-        if details.stage == Stage::Resting && details.is(order_flag::REDUCE_ONLY) {
-            let index = place_of(details.market);
-            self.symbols[index].reducing[details.side as usize & 1] -= 1;
-            self.holdings[index].get_mut(details.account).bound -= 1;
-        }
+        facts.emit(holding.exposure_event(account, id_of(index)));
     }
 
     /// An attached order waits for its price from now on, the one in force first.
@@ -413,12 +435,17 @@ impl State {
     }
 
     /// A waiting order waits no longer: it fired, or ends. `was_taken`: it was taken from among those that are due.
+    #[inline(always)]
     pub(crate) fn unwatch(&mut self, slot: u32, was_taken: bool) {
         let details = &self.details[slot as usize];
-        if !details.waits() {
-            return;
+        if details.waits() {
+            self.unwatch_waiting(slot, was_taken);
         }
-        let details = *details;
+    }
+
+    #[inline(never)]
+    fn unwatch_waiting(&mut self, slot: u32, was_taken: bool) {
+        let details = self.details[slot as usize];
         let index = place_of(details.market);
         let holding = self.holdings[index].get_mut(details.account);
         holding.waiting -= 1;
@@ -452,6 +479,7 @@ impl State {
     }
 
     /// Cancels the attached orders of an order that ends with nothing filled: there is nothing for them to cover.
+    #[inline(always)]
     pub(crate) fn end_unfilled(&mut self, orders: &mut Orders, slot: u32) {
         if self.details[slot as usize].filled == 0 {
             self.end_attached(orders, slot);
@@ -459,7 +487,15 @@ impl State {
     }
 
     /// Cancels the attached orders of an order.
+    #[inline(always)]
     pub(crate) fn end_attached(&mut self, orders: &mut Orders, slot: u32) {
+        if self.details[slot as usize].children != [0; 2] {
+            self.end_children(orders, slot);
+        }
+    }
+
+    #[inline(never)]
+    fn end_children(&mut self, orders: &mut Orders, slot: u32) {
         for child in self.details[slot as usize].children.into_iter().filter(|&child| child != 0) {
             // One that fired goes its own way.
             if let Some(place) = self.slots.find(child)
@@ -480,21 +516,21 @@ impl State {
     }
 
     /// Takes an order out of every table but its slot, which the caller gives back.
+    #[inline]
     pub(crate) fn forget(&mut self, orders: &mut Orders, slot: u32) {
         self.unwatch(slot, false);
-        self.unbind(slot);
-        let details = &self.details[slot as usize];
-        let holding = self.holdings[place_of(details.market)].get_mut(details.account);
+        let State { details, holdings, symbols, slots, names, dates, .. } = self;
+        let details = &mut details[slot as usize];
+        let index = place_of(details.market);
+        let holding = holdings[index].get_mut(details.account);
+        details.unbind(&mut symbols[index], holding);
+        details.stage = Stage::Running;
         holding.orders.unlink(orders, slot);
-        self.slots.remove(details.id);
-        let name = self.names.hash(details.account, &details.client_order);
-        let has_date = details.good_till_ms != 0;
-        self.names.remove(name);
-        if has_date {
-            let slots = &self.slots;
-            self.dates.orders.ended(|_, id| slots.find(id).is_some());
+        slots.remove(details.id);
+        names.remove(names.hash(details.account, &details.client_order));
+        if details.good_till_ms != 0 {
+            dates.orders.ended(|_, id| slots.find(id).is_some());
         }
-        self.details[slot as usize].stage = Stage::Running;
     }
 
     /// Lets the attached orders of an order grow to what it has filled.

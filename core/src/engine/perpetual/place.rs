@@ -12,6 +12,7 @@ use crate::event::Sink;
 use crate::ids::{AccountId, OrderId};
 use crate::money::{MONEY_UNIT, Money, Price};
 use crate::perpetual::account::{Account, Holding};
+use crate::perpetual::market::Symbol;
 use crate::perpetual::order::{Details, Stage, attached_name, is_name};
 use crate::perpetual::triggers::condition;
 use crate::perpetual::{Perpetual, State};
@@ -44,6 +45,12 @@ struct Attached {
     order_type: Type,
     stop_price: Price,
     client_order: ClientOrder,
+}
+
+/// Whether a placement attaches orders.
+#[inline(always)]
+fn has_attached(place: &PlacePerpetual) -> bool {
+    (place.take_profit | place.stop_loss) != 0
 }
 
 /// The orders that a placement attaches, in the order of their ids.
@@ -88,8 +95,11 @@ impl Codes {
                     && place.quantity == 0
                     && !flag(order_flag::REDUCE_ONLY)))
             && (closes || !flag(order_flag::GTE))
-            && (!order_type.waits() || (place.take_profit | place.stop_loss) == 0);
-        is_sound.then_some(Codes {
+            && (!order_type.waits() || !has_attached(place));
+        if !is_sound {
+            return None;
+        }
+        Some(Codes {
             side,
             order_type,
             time_in_force,
@@ -103,6 +113,7 @@ impl Codes {
 
 impl Perpetual {
     /// See [`PlacePerpetual`]; the id of the order, 0 for a test.
+    #[inline(never)]
     pub(super) fn place<S: Sink>(
         &mut self,
         place: &PlacePerpetual,
@@ -132,39 +143,43 @@ impl Perpetual {
         };
         self.state.check_account(details.account)?;
         let index = self.state.index_of(details.market).ok_or(Reject::MarketNotFound)?;
-        let terms = self.accept(index, place, &mut details)?;
+        let name = self.state.names.hash(details.account, &details.client_order);
+        let terms = self.accept(index, place, (&mut details, name))?;
         if place.flags & order_flag::TEST != 0 {
             // What time has brought about since follows it, as any command that was not refused.
-            return self.with_facts(at, emitter, |_| Ok(0));
+            let is_first = self.begin_change(at, emitter);
+            self.end_change(is_first, emitter);
+            return Ok(0);
         }
         // Nothing refuses it any more.
         let id = self.take_id();
         details.id = id;
         details.stage = if terms.is_some() { Stage::Running } else { Stage::Waiting };
-        self.with_facts(at, emitter, |all| {
-            all.enter_accepted(index, &details, terms.as_ref(), (place, codes.attached_working_type));
-            Ok(id)
-        })
+        let is_first = self.begin_change(at, emitter);
+        let working_type = codes.attached_working_type;
+        self.enter_accepted(index, (&details, name), terms.as_ref(), (place, working_type));
+        self.end_change(is_first, emitter);
+        Ok(id)
     }
 
-    /// Checks a placement, in the order of `perpetual.md` 7.10: what it enters with if it runs at once. Changes nothing but what is
-    /// resolved of `details`.
-    #[inline(always)]
+    /// Checks a placement, whose name has the hash `name`, in the order of `perpetual.md` 7.10: what it enters with if it runs at
+    /// once. Changes nothing but what is resolved of `details`.
+    #[inline(never)]
     fn accept(
         &mut self,
         index: usize,
         place: &PlacePerpetual,
-        details: &mut Details,
+        (details, name): (&mut Details, u64),
     ) -> Result<Option<Terms>, Reject> {
         // All of it may lie in the second cache or further: asked for now, it comes while the checks run.
-        let name = self.state.names.hash(details.account, &details.client_order);
-        self.state.names.hint(name);
-        self.state.prefetch_account(index, details.account);
-        self.state.prefetch_details(self.orders.pool.next());
-        let symbol = &self.state.symbols[index];
+        let state = &self.state;
+        state.names.hint(name);
+        let (record, holding) = state.prefetch_account(index, details.account);
+        state.prefetch_details(self.orders.pool.next());
+        let symbol = &state.symbols[index];
         symbol.takes(details)?;
         let could_match = !details.order_type.waits() && details.time_in_force != Tif::PostOnly;
-        if could_match && self.state.is_busy(index) {
+        if could_match && state.is_busy(index) {
             return Err(Reject::EngineBusy);
         }
         self.check_names(place, name)?;
@@ -178,9 +193,6 @@ impl Perpetual {
                 None => (is_unresolved, has_no_level) = (true, true),
             }
         }
-        let state = &self.state;
-        let (symbol, record) = (&state.symbols[index], state.accounts.get(details.account));
-        let holding = state.holding(details.account, index);
         if has_price && !is_unresolved {
             symbol.check_price(details.price)?;
         }
@@ -194,8 +206,8 @@ impl Perpetual {
             }
             details.quantity = symbol.check_quantity(details.quantity, has_price)?;
             let price = match details.order_type {
-                Type::Limit | Type::Stop | Type::TakeProfit if is_unresolved => 0,
-                Type::Limit | Type::Stop | Type::TakeProfit => details.price,
+                _ if has_price && is_unresolved => 0,
+                _ if has_price => details.price,
                 Type::Market | Type::TrailingStopMarket => symbol.prices.mark,
                 _ => details.stop_price,
             };
@@ -203,7 +215,7 @@ impl Perpetual {
                 symbol.check_notional(
                     details,
                     price,
-                    state.order_notional_max(details.account, index, record),
+                    state.order_notional_max(details.account, (index, symbol), record),
                 )?;
             }
         }
@@ -214,7 +226,7 @@ impl Perpetual {
         }
         state.check_date(details)?;
         let attached_count = i64::from(place.take_profit != 0) + i64::from(place.stop_loss != 0);
-        state.check_limits(index, (record, holding), details, (waits, attached_count))?;
+        state.check_limits((index, symbol), (record, holding), details, (waits, attached_count))?;
         record.may_order(holding)?;
         let mut leverage = symbol.leverage(holding);
         if place.leverage != 0 {
@@ -248,11 +260,12 @@ impl Perpetual {
         Ok(terms)
     }
 
-    /// Enters an order that was accepted, with those attached to it, and runs it unless it waits.
+    /// Enters an order that was accepted, whose name has the hash `name`, with those attached to it, and runs it unless it waits.
+    #[inline(never)]
     fn enter_accepted(
         &mut self,
         index: usize,
-        details: &Details,
+        (details, name): (&Details, u64),
         terms: Option<&Terms>,
         (place, attached_working_type): (&PlacePerpetual, WorkingType),
     ) {
@@ -262,16 +275,14 @@ impl Perpetual {
             self.state.tell_position(account, index);
             self.state.suspect(account);
         }
-        let has_attached = attached(place).next().is_some();
-        let slot = if terms.is_some() && details.is_immediate() && !has_attached {
+        let slot = if terms.is_some() && details.is_immediate() && !has_attached(place) {
             self.enter_fleeting(details)
         } else {
-            self.enter(details)
+            self.enter_named(details, name)
         };
-        self.announce(slot, 0, terms);
-        for order in attached(place) {
-            let child = self.attach(slot, &order, attached_working_type);
-            self.state.details[slot as usize].children[order.number] = child;
+        self.state.facts.tell_new(details, 0, terms.map_or(0, |terms| terms.reference_of(details)));
+        if has_attached(place) {
+            self.attach_all(slot, place, attached_working_type);
         }
         if let Some(terms) = terms {
             self.run(slot, terms, Role::Owner);
@@ -283,6 +294,15 @@ impl Perpetual {
         let id = self.state.next_order;
         self.state.next_order += 1;
         id
+    }
+
+    /// Makes the orders that a placement attaches to its own, in `parent`.
+    #[inline(never)]
+    fn attach_all(&mut self, parent: u32, place: &PlacePerpetual, working_type: WorkingType) {
+        for order in attached(place) {
+            let child = self.attach(parent, &order, working_type);
+            self.state.details[parent as usize].children[order.number] = child;
+        }
     }
 
     /// Makes an order attached to another.
@@ -303,8 +323,8 @@ impl Perpetual {
             client_order,
             ..Details::default()
         };
-        let slot = self.enter(&details);
-        self.announce(slot, 0, None);
+        self.enter(&details);
+        self.state.facts.tell_new(&details, 0, 0);
         details.id
     }
 
@@ -315,23 +335,31 @@ impl Perpetual {
         if !is_name(client_order) {
             return Err(Reject::InvalidClientOrder);
         }
-        let is_taken = |hash: u64, name: &ClientOrder| {
-            self.state.names.vacancy(hash).is_none() && self.finds_named(account, name)
-        };
-        let is_attached_taken = || {
-            attached(place).map(|order| order.client_order).any(|name| {
-                // Where the parent's is cut it may come to the same again.
-                name == *client_order || is_taken(self.state.names.hash(account, &name), &name)
-            })
-        };
-        let has_attached = place.take_profit | place.stop_loss != 0;
-        if is_taken(hash, client_order) || (has_attached && is_attached_taken()) {
+        let is_taken = self.is_taken(account, client_order, hash);
+        if is_taken || (has_attached(place) && self.finds_attached(place)) {
             return Err(Reject::DuplicateClientOrder);
         }
         Ok(())
     }
 
-    /// Whether an open order of the account has a name.
+    /// Whether an open order of the account has a name, whose hash is `hash`.
+    #[inline(always)]
+    fn is_taken(&self, account: AccountId, name: &ClientOrder, hash: u64) -> bool {
+        self.state.names.may_hold(hash) && self.finds_named(account, name)
+    }
+
+    /// Whether the name of an order to attach is taken.
+    #[inline(never)]
+    fn finds_attached(&self, place: &PlacePerpetual) -> bool {
+        let PlacePerpetual { account, ref client_order, .. } = *place;
+        attached(place).map(|order| order.client_order).any(|name| {
+            // Where the parent's is cut it may come to the same again.
+            name == *client_order || self.is_taken(account, &name, self.state.names.hash(account, &name))
+        })
+    }
+
+    /// The same without the hash.
+    #[cold]
     #[inline(never)]
     fn finds_named(&self, account: AccountId, name: &ClientOrder) -> bool {
         (0..self.books.len()).any(|index| self.find_named(account, index, name).is_some())
@@ -378,13 +406,12 @@ impl State {
     #[inline(always)]
     fn check_limits(
         &self,
-        index: usize,
+        (index, symbol): (usize, &Symbol),
         (record, holding): (&Account, &Holding),
         order: &Details,
         (waits, attached): (bool, i64),
     ) -> Result<(), Reject> {
-        let symbol = &self.symbols[index];
-        let most = self.open_orders_max(order.account, index, record);
+        let most = self.open_orders_max(order.account, (index, symbol), record);
         if i64::from(holding.orders.open_orders()) + 1 + attached > most {
             return Err(Reject::TooManyOpenOrders);
         }

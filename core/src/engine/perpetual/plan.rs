@@ -52,8 +52,27 @@ enum Refused {
 impl Perpetual {
     /// Plans what an order that arrives comes to, into [`Plan`]: as far as an account that is behind, and which. Nobody where it is
     /// planned to its end. Nothing changes but that who is behind may pay.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn plan(&mut self, arrival: &Arrival, purpose: Purpose) -> Option<AccountId> {
+        match purpose {
+            Purpose::Value => self.plan_value(arrival),
+            Purpose::Commit | Purpose::Ask => self.plan_fills(arrival, purpose),
+        }
+    }
+
+    #[inline(never)]
+    fn plan_value(&mut self, arrival: &Arrival) -> Option<AccountId> {
+        self.plan_for(arrival, Purpose::Value)
+    }
+
+    #[inline(never)]
+    fn plan_fills(&mut self, arrival: &Arrival, purpose: Purpose) -> Option<AccountId> {
+        self.plan_for(arrival, purpose)
+    }
+
+    /// Compiled once for fills and once for values, of which far less is asked.
+    #[inline(always)]
+    fn plan_for(&mut self, arrival: &Arrival, purpose: Purpose) -> Option<AccountId> {
         self.plan.clear();
         let &Arrival { account, index, side, limit, open, role, .. } = arrival;
         let is_filled = purpose != Purpose::Value;
@@ -247,10 +266,12 @@ impl Planning<'_> {
             leg.put_on(party);
             party.has_traded = true;
             let record = &mut party.record;
-            record.markets[index / 64] |= 1 << (index % 64);
+            record.touch(index);
             if !self.arrival.role.liquidates() {
                 record.count_traded(value);
-                record.tier = record.tier.max(self.state.tiers.earned(record.volume));
+                if self.state.tiers.raises(record.tier, record.volume) {
+                    record.tier = self.state.tiers.earned(record.volume);
+                }
             }
         }
         let taker = &mut self.plan.parties[0];
@@ -301,19 +322,25 @@ impl Planning<'_> {
         let [taker, maker] = [&plan.parties[0], &plan.parties[place]];
         let terms = (quantity, value, maker_fee);
         let maker_leg = state.leg_of(index, maker, side.opposite(), terms).ok_or(Maker)?;
+        if !maker_leg.filled.is_within_bound() {
+            return Err(Maker);
+        }
         let is_self = place == 0;
         if !is_self && !state.may_have(index, maker, &maker_leg, maker_leg.covered) {
             return Err(Maker);
         }
-        let terms = (quantity, value, taker_fee);
-        let taker_leg = if is_self {
-            let mut between = *taker;
+        let mut between;
+        let before = if is_self {
+            between = *taker;
             maker_leg.put_on(&mut between);
-            state.leg_of(index, &between, side, terms)
+            &between
         } else {
-            state.leg_of(index, taker, side, terms)
+            taker
         };
-        let taker_leg = taker_leg.ok_or(Taker)?;
+        let taker_leg = state.leg_of(index, before, side, (quantity, value, taker_fee)).ok_or(Taker)?;
+        if !taker_leg.filled.is_within_bound() {
+            return Err(Taker);
+        }
         // Also where it meets its own order, which leaves its position, but takes both fees, and the fund pays for both legs.
         let covered = taker_leg.covered + if is_self { maker_leg.covered } else { 0 };
         if !role.liquidates() && !state.may_have(index, taker, &taker_leg, covered) {
@@ -331,7 +358,7 @@ fn reward(value: Money, (rates, base): (&[i64; 5], i64), fee: Money, other: Mone
 }
 
 impl State {
-    /// One side of a fill, of an account as it is planned; `None`: it may not have it.
+    /// One side of a fill, of an account as it is planned, bound or not; `None`: it may not have it.
     #[inline(always)]
     fn leg_of(
         &self,
@@ -342,7 +369,6 @@ impl State {
     ) -> Option<Leg> {
         let isolated = mode_of(&party.record, &party.holding) == MarginMode::Isolated;
         self.leg(index, &party.holding, party.record.wallet, isolated, side, terms)
-            .filter(|leg| leg.filled.is_within_bound())
     }
 
     /// Whether a party bears a leg, for which the fund pays `covered`.
@@ -359,6 +385,7 @@ impl State {
     }
 
     /// The fee of a liquidation's fill: what the fund may take of what it brings above its bankruptcy value.
+    #[inline(never)]
     fn liquidation_fee(
         &self,
         index: usize,

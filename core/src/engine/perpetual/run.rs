@@ -28,6 +28,9 @@ impl Role {
     }
 }
 
+/// See [`Perpetual::trade`].
+type Traded = (Quantity, Option<Ending>, Option<NonZeroU8>);
+
 /// Terms of an order that runs.
 #[derive(Clone, Copy)]
 struct Arrived {
@@ -61,7 +64,7 @@ impl Perpetual {
             open: details.quantity - details.filled,
         };
         let index = place_of(details.market);
-        let (Taker { remaining, ending, .. }, stopped) = self.trade(slot, &details, terms.limit, role);
+        let (remaining, ending, stopped) = self.trade(slot, details, terms.limit, role);
         if stopped.is_some_and(|why| why.get() == reason::BAND) {
             let binds = &mut self.state.symbols[index].binds_ms[details.side as usize & 1];
             if *binds == 0 {
@@ -94,16 +97,22 @@ impl Perpetual {
     }
 
     /// Trades the order in a slot: it is planned and committed, at once unless somebody it meets has to pay before. What is left of
-    /// it, and the `reason` for which it stopped, if it did.
-    fn trade(&mut self, slot: u32, order: &Arrived, limit: Price, role: Role) -> (Taker, Option<NonZeroU8>) {
-        let &Arrived { id, account, market, side, self_trade, open, .. } = order;
+    /// it, whether it was stopped, and the `reason` for which it was, if that is one.
+    #[inline(always)]
+    fn trade(&mut self, slot: u32, order: Arrived, limit: Price, role: Role) -> Traded {
+        let index = place_of(order.market);
+        let trades = self.meets(index, order.side, limit)
+            && (role.liquidates() || self.state.symbols[index].matches());
+        if trades { self.sweep(slot, order, limit, role) } else { (order.open, None, None) }
+    }
+
+    /// The same of one that meets the other side.
+    #[inline(never)]
+    fn sweep(&mut self, slot: u32, order: Arrived, limit: Price, role: Role) -> Traded {
+        let Arrived { id, account, market, side, self_trade, open, .. } = order;
         let index = place_of(market);
         let key = self.books[index].key(side.opposite(), limit);
         let mut taker = Taker { order: id, account, side, limit: key, remaining: open, ending: None };
-        let trades = self.state.symbols[index].matches() || role.liquidates();
-        if !trades || !self.meets(index, side, limit) {
-            return (taker, None);
-        }
         let leverage = self.state.leverage(account, index);
         let stopped = loop {
             let open = taker.remaining;
@@ -116,6 +125,6 @@ impl Perpetual {
             self.state.settle_first(account);
         };
         self.finish_best(index, side.opposite());
-        (taker, stopped)
+        (taker.remaining, taker.ending, stopped)
     }
 }

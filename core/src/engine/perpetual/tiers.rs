@@ -10,10 +10,14 @@ pub(super) const HOUR_MS: i64 = 3_600_000;
 impl State {
     /// Adds a fill to an account's volume; a higher tier holds at once.
     pub(crate) fn add_volume(&mut self, account: AccountId, value: Money) {
-        self.volumes.add_to(account, self.accounts.get_mut(account), value);
-        self.raise_tier(account);
+        let record = self.accounts.get_mut(account);
+        self.volumes.add_to(account, record, value);
+        if record.pending != 0 || self.tiers.raises(record.tier, record.volume) {
+            self.raise_tier(account);
+        }
     }
 
+    #[inline(never)]
     fn raise_tier(&mut self, account: AccountId) {
         let record = self.accounts.get_mut(account);
         let earned = self.tiers.earned(record.volume);

@@ -27,6 +27,9 @@ impl Perpetual {
     /// were.
     pub(crate) fn trim(&mut self) -> bool {
         self.state.collect_trims();
+        if self.state.work.trims.is_empty() {
+            return true;
+        }
         let mut trims = std::mem::take(&mut self.state.work.trims);
         trims.retain(|&(index, account, turned)| !self.trim_account(account, index, turned));
         self.state.work.trims = trims;
@@ -95,7 +98,7 @@ impl Perpetual {
                 self.state.collect_fired(moved.trailing_zeros() as usize);
                 moved &= moved - 1;
             }
-            if !is_trimmed || self.state.work.left == 0 {
+            if !is_trimmed || self.state.work.left == 0 || self.state.work.due == 0 {
                 return;
             }
             let Some((index, id)) = self.state.next_due() else { return };
@@ -108,6 +111,7 @@ impl Perpetual {
     }
 
     /// Runs one fired order to its end.
+    #[inline(never)]
     fn fire(&mut self, slot: u32) {
         self.state.settle_first(self.state.details[slot as usize].account);
         self.state.unwatch(slot, true);
@@ -193,7 +197,7 @@ impl Perpetual {
         if details.price_match != PriceMatch::None {
             // Filters that ask for the price had none to judge before (`perpetual.md` 7.5).
             let (symbol, record) = (&self.state.symbols[index], self.state.accounts.get(details.account));
-            let most = self.state.order_notional_max(details.account, index, record);
+            let most = self.state.order_notional_max(details.account, (index, symbol), record);
             symbol.check_price(details.price)?;
             symbol.check_notional(&details, details.price, most)?;
             symbol.check_band(details.side, details.price)?;
@@ -216,7 +220,7 @@ impl Perpetual {
         details.flags &= !order_flag::CONDITIONAL_SERVICE;
         let slot = self.enter(&details);
         self.state.adopt(slot);
-        self.announce(slot, old.id, Some(terms));
+        self.state.facts.tell_new(&details, old.id, terms.reference_of(&details));
         slot
     }
 }
@@ -267,8 +271,7 @@ impl State {
         if self.resized.is_empty() {
             return;
         }
-        let mut resized = std::mem::take(&mut self.resized);
-        for (index, account) in resized.drain(..) {
+        for &(index, account) in &self.resized {
             let holding = self.holdings[index].get_mut(account);
             let (held, was) = (holding.quantity, holding.trimmed);
             if held == was {
@@ -280,7 +283,10 @@ impl State {
                 self.work.trims.push((index, account, turned));
             }
         }
-        self.resized = resized;
+        self.resized.clear();
+        if self.work.trims.is_empty() {
+            return;
+        }
         self.work.trims.sort_unstable();
         self.work.trims.dedup_by(|later, first| {
             let is_same = (later.0, later.1) == (first.0, first.1);
@@ -290,6 +296,7 @@ impl State {
     }
 
     /// Market and id of the order that is due and is to be run next: of the oldest batch the least, in markets that match.
+    #[inline(never)]
     fn next_due(&mut self) -> Option<(usize, OrderId)> {
         let State { work, triggers, slots, details, symbols, .. } = self;
         let is_open = |id: OrderId| {
@@ -345,6 +352,7 @@ impl State {
         self.fresh.retain(|fresh| fresh.market != index);
     }
 
+    #[inline(never)]
     fn collect_due(&mut self, index: usize, ranges: [Range; 2], prices: [Price; 2], is_stale: bool) {
         let symbol = &self.symbols[index];
         let protection = symbol.get(PerpetualParameter::TriggerProtect);

@@ -43,10 +43,15 @@ impl Perpetual {
             self.liquidate(scope);
             self.state.question(scope.account);
         }
-        if self.state.finds_all_well() && !self.test_fund() {
-            self.state.settle_stir();
-            return;
+        if !self.state.finds_all_well() || self.test_fund() {
+            self.test_suspects();
         }
+        self.state.settle_stir();
+    }
+
+    /// The passes of the scan.
+    #[inline(never)]
+    fn test_suspects(&mut self) {
         let mut pass = std::mem::take(&mut self.state.pass);
         let mut joined = std::mem::take(&mut self.state.joined);
         let mut later = std::mem::take(&mut self.state.later);
@@ -83,7 +88,6 @@ impl Perpetual {
             }
         }
         (self.state.pass, self.state.joined, self.state.later) = (pass, joined, later);
-        self.state.settle_stir();
     }
 
     /// Tests the scopes of one account.

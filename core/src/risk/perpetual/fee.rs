@@ -73,7 +73,7 @@ impl Referral {
 
 /// What the affiliate receives of a fee that was charged, down: `affiliate` basis points of the base fee, at most
 /// all of it.
-#[inline]
+#[inline(never)]
 pub fn reward(value: Money, base: Rate, affiliate: u32, charged: Money) -> Option<Money> {
     let product = i128::from(value).checked_mul(i128::from(base).checked_mul(affiliate.into())?)?;
     let reward = narrow(floor_rate(floor_div(product, DISCOUNT_ONE.into())))?;

@@ -5,8 +5,7 @@
 //! and untriggered ones are in none.
 
 use super::units::{
-    ceil_div, ceil_of, ceil_share, ceil_to_step, ceil_value, floor_value, magnitude, narrow, notional,
-    signed_as,
+    ceil_div, ceil_of, ceil_share, ceil_to_step, magnitude, narrow, notional, notional_and_value, signed_as,
 };
 use crate::command::Side;
 use crate::money::{Money, Price, Quantity, Rate};
@@ -37,7 +36,7 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// Of an order of `quantity` whose reference value is `reference`.
+    /// Of an order of `quantity` > 0 whose reference value is `reference`.
     #[inline(always)]
     pub fn new(
         side: Side,
@@ -46,9 +45,10 @@ impl Reservation {
         mark: Price,
         taker_rate: Rate,
     ) -> Option<Reservation> {
+        let (up, down) = notional_and_value(quantity, mark)?;
         let loss = match side {
-            Side::Buy => reference.checked_sub(floor_value(quantity, mark)?)?,
-            Side::Sell => ceil_value(quantity, mark)?.checked_sub(reference)?,
+            Side::Buy => reference.checked_sub(down)?,
+            Side::Sell => up.checked_sub(reference)?,
         };
         Some(Reservation { reference, open_loss: loss.max(0), fee: ceil_of(reference, taker_rate)?.max(0) })
     }

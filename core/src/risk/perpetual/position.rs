@@ -47,7 +47,7 @@ impl Filled {
 impl Position {
     /// A fill of `quantity` > 0 worth `value`. In a flip the closing part has its share of the value, which is exact
     /// for a trade at a price of the book and rounded down for a value off the grid.
-    #[inline]
+    #[inline(always)]
     pub fn fill(self, side: Side, quantity: Quantity, value: Money) -> Option<Filled> {
         if quantity <= 0 {
             return None;

@@ -200,22 +200,32 @@ const fn wide_value(price: Price, quantity: Quantity) -> Option<Money> {
 }
 
 /// `N`, the value of a signed quantity at a price off the grid, down.
-#[inline]
+#[inline(always)]
 pub const fn floor_value(quantity: Quantity, price: Price) -> Option<Money> {
     if let Some((_, value)) = narrow_notional_and_value(quantity, price) {
         return Some(value);
     }
+    wide_floor_value(quantity, price)
+}
+
+#[inline(never)]
+const fn wide_floor_value(quantity: Quantity, price: Price) -> Option<Money> {
     narrow(floor_micros(product(price, quantity)))
 }
 
 /// `N`, the value of a signed quantity at a price off the grid, up.
-#[inline]
+#[inline(always)]
 pub const fn ceil_value(quantity: Quantity, price: Price) -> Option<Money> {
     if (price | quantity) >= 0
         && let Some((down, is_rounded)) = micros(price as u64, quantity as u64)
     {
         return Some(down.wrapping_add(is_rounded as i64));
     }
+    wide_ceil_value(quantity, price)
+}
+
+#[inline(never)]
+const fn wide_ceil_value(quantity: Quantity, price: Price) -> Option<Money> {
     narrow(ceil_micros(product(price, quantity)))
 }
 
@@ -352,7 +362,7 @@ pub const fn floor_share(value: Money, part: i64, whole: i64) -> Option<Money> {
 }
 
 /// `value` x `rate`, up.
-#[inline]
+#[inline(always)]
 pub const fn ceil_of(value: Money, rate: Rate) -> Option<Money> {
     match value.checked_mul(rate) {
         // Most products fit a word, and a division of one by a constant is a multiplication. Whether something is left of it
@@ -361,8 +371,13 @@ pub const fn ceil_of(value: Money, rate: Rate) -> Option<Money> {
             let down = product / RATE_ONE;
             Some(down.wrapping_add((down.wrapping_mul(RATE_ONE) != product) as Money))
         }
-        _ => narrow(ceil_rate((value as i128).wrapping_mul(rate as i128))),
+        _ => wide_ceil_of(value, rate),
     }
+}
+
+#[inline(never)]
+const fn wide_ceil_of(value: Money, rate: Rate) -> Option<Money> {
+    narrow(ceil_rate((value as i128).wrapping_mul(rate as i128)))
 }
 
 /// `value` x `rate`, down.
