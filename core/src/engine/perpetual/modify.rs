@@ -11,10 +11,11 @@ use crate::command::{
 use crate::emit::Emitter;
 use crate::event::{Execution, PerpetualAmended, Sink};
 use crate::ids::OrderId;
-use crate::money::Money;
-use crate::perpetual::Perpetual;
+use crate::money::{Money, Quantity};
 use crate::perpetual::order::{Details, Stage};
+use crate::perpetual::{Perpetual, State};
 use crate::reject::Reject;
+use crate::risk::perpetual::order_margin::Bucket;
 use crate::risk::perpetual::reduce_only;
 
 /// Most modifications of one order.
@@ -62,23 +63,7 @@ impl Perpetual {
         let index = self.state.index_of(modify.market).ok_or(Reject::MarketNotFound)?;
         let slot = self.find_own(modify.account, index, modify.order, &modify.client_order)?;
         let old = self.state.details[slot as usize];
-        if old.order_type != Type::Limit || old.stage != Stage::Resting {
-            return Err(Reject::NotModifiable);
-        }
-        if side.is_some_and(|side| side != old.side) {
-            return Err(Reject::SideDiffers);
-        }
-        if self.state.symbols[index].state() != PerpetualState::Trading {
-            return Err(Reject::NotTrading);
-        }
-        let could_match = old.time_in_force != PerpetualTimeInForce::PostOnly
-            && (modify.price != old.price || modify.quantity >= old.quantity);
-        if could_match && self.state.is_busy(index) {
-            return Err(Reject::EngineBusy);
-        }
-        if old.amendments >= AMENDMENTS_MAX {
-            return Err(Reject::TooManyModifications);
-        }
+        self.state.may_be_changed(index, &old, modify, side)?;
         let mut new = Details { quantity: modify.quantity, self_trade: SelfTradePrevention::None, ..old };
         let matched = match price_match {
             PriceMatch::None => Some(modify.price),
@@ -122,24 +107,11 @@ impl Perpetual {
             // What is left to judge needs the price.
             return Err(Reject::NoPriceMatch);
         }
-        // The order leaves its bucket, and the book, before it enters anew.
-        let released = match old.reserved_quantity {
-            0 => None,
-            whole => {
-                let part = old.reservation.scaled(remaining, whole);
-                let bucket = self.state.holding(new.account, index).bucket(new.side);
-                let Some(released) = part.and_then(|part| bucket.without(remaining, part)) else {
-                    unreachable!("parts of an accepted order")
-                };
-                Some(released)
-            }
-        };
+        let released = self.state.released(index, &old, remaining);
         let leverage = self.state.leverage(new.account, index);
         let terms = match self.judge(index, &new, leverage, released) {
             Ok(terms) => terms,
-            Err(Reject::PostOnlyWouldCross) => {
-                return Ok((slot, Err(Ends(Some(Reject::PostOnlyWouldCross)))));
-            }
+            Err(crosses @ Reject::PostOnlyWouldCross) => return Ok((slot, Err(Ends(Some(crosses))))),
             Err(reject) => return Err(reject),
         };
         new.amendments += 1;
@@ -216,5 +188,50 @@ impl Details {
             reserved: 0,
             reference,
         }
+    }
+}
+
+impl State {
+    /// Whether an order is one that a modification may change, now.
+    #[inline(always)]
+    fn may_be_changed(
+        &self,
+        index: usize,
+        old: &Details,
+        modify: &ModifyPerpetual,
+        side: Option<Side>,
+    ) -> Result<(), Reject> {
+        if old.order_type != Type::Limit || old.stage != Stage::Resting {
+            return Err(Reject::NotModifiable);
+        }
+        if side.is_some_and(|side| side != old.side) {
+            return Err(Reject::SideDiffers);
+        }
+        if self.symbols[index].state() != PerpetualState::Trading {
+            return Err(Reject::NotTrading);
+        }
+        let could_match = old.time_in_force != PerpetualTimeInForce::PostOnly
+            && (modify.price != old.price || modify.quantity >= old.quantity);
+        if could_match && self.is_busy(index) {
+            return Err(Reject::EngineBusy);
+        }
+        if old.amendments >= AMENDMENTS_MAX {
+            return Err(Reject::TooManyModifications);
+        }
+        Ok(())
+    }
+
+    /// The bucket of an order without it: it leaves its bucket, and the book, before it enters anew.
+    #[inline(always)]
+    fn released(&self, index: usize, old: &Details, remaining: Quantity) -> Option<Bucket> {
+        if old.reserved_quantity == 0 {
+            return None;
+        }
+        let part = old.reservation.scaled(remaining, old.reserved_quantity);
+        let bucket = self.holding(old.account, index).bucket(old.side);
+        let Some(released) = part.and_then(|part| bucket.without(remaining, part)) else {
+            unreachable!("parts of an accepted order")
+        };
+        Some(released)
     }
 }

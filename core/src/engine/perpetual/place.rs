@@ -10,7 +10,7 @@ use crate::command::{
 use crate::emit::Emitter;
 use crate::event::Sink;
 use crate::ids::{AccountId, OrderId};
-use crate::money::{MONEY_UNIT, Money, Price};
+use crate::money::{MONEY_UNIT, Money, Price, Quantity};
 use crate::perpetual::account::{Account, Holding};
 use crate::perpetual::market::Symbol;
 use crate::perpetual::order::{Details, Stage, attached_name, is_name};
@@ -111,6 +111,18 @@ impl Codes {
     }
 }
 
+/// The quantity that an order enters with: whole lots, and no more than it may reduce.
+#[inline(always)]
+fn size_of_order(symbol: &Symbol, details: &Details, held: Quantity) -> Result<Quantity, Reject> {
+    let mut quantity = details.quantity;
+    if !details.order_type.waits() && details.is(order_flag::REDUCE_ONLY) {
+        // The most is asked for only after the clamp (`perpetual.md` 7.7).
+        let clamped = reduce_only::clamped(details.side, symbol.floor_quantity(quantity)?, held);
+        quantity = clamped.ok_or(Reject::ReduceOnlyRefused)?;
+    }
+    symbol.check_quantity(quantity, details.order_type.has_price())
+}
+
 impl Perpetual {
     /// See [`PlacePerpetual`]; the id of the order, 0 for a test.
     #[inline(never)]
@@ -198,13 +210,7 @@ impl Perpetual {
         }
         symbol.check_stops(details, [place.take_profit, place.stop_loss])?;
         if !details.is(order_flag::CLOSE_POSITION) {
-            if !waits && details.is(order_flag::REDUCE_ONLY) {
-                // The most is asked for only after the clamp (`perpetual.md` 7.7).
-                let floored = symbol.floor_quantity(details.quantity)?;
-                let clamped = reduce_only::clamped(details.side, floored, holding.quantity);
-                details.quantity = clamped.ok_or(Reject::ReduceOnlyRefused)?;
-            }
-            details.quantity = symbol.check_quantity(details.quantity, has_price)?;
+            details.quantity = size_of_order(symbol, details, holding.quantity)?;
             let price = match details.order_type {
                 _ if has_price && is_unresolved => 0,
                 _ if has_price => details.price,
@@ -212,11 +218,8 @@ impl Perpetual {
                 _ => details.stop_price,
             };
             if price != 0 {
-                symbol.check_notional(
-                    details,
-                    price,
-                    state.order_notional_max(details.account, (index, symbol), record),
-                )?;
+                let most = state.order_notional_max(details.account, (index, symbol), record);
+                symbol.check_notional(details, price, most)?;
             }
         }
         if has_price && !is_unresolved {
@@ -228,36 +231,42 @@ impl Perpetual {
         let attached_count = i64::from(place.take_profit != 0) + i64::from(place.stop_loss != 0);
         state.check_limits((index, symbol), (record, holding), details, (waits, attached_count))?;
         record.may_order(holding)?;
-        let mut leverage = symbol.leverage(holding);
-        if place.leverage != 0 {
-            state.check_leverage(details.account, index, place.leverage)?;
-            leverage = place.leverage;
-        }
+        let leverage = match place.leverage {
+            0 => symbol.leverage(holding),
+            asked => state.check_leverage(details.account, index, asked).map(|()| asked)?,
+        };
         let is_test = place.flags & order_flag::TEST != 0;
         if waits && !is_test {
-            let watched = symbol.watched(details.working_type);
-            self.state.check_trigger(index, details, watched)?;
+            state.check_trigger(index, details, symbol.watched(details.working_type))?;
         }
-        let terms = if waits || is_unresolved {
-            None
-        } else {
-            // Of attached orders' place on the right side, margin comes first.
-            let judged = self.judge(index, details, leverage, None);
-            match judged {
-                // A test ends with the margin check.
-                Err(Reject::PostOnlyWouldCross | Reject::FillOrKill) | Ok(_) if is_test => None,
-                Err(Reject::PostOnlyWouldCross | Reject::FillOrKill) | Ok(_) => {
-                    self.state.check_attached(index, details, place)?;
-                    Some(judged?)
-                }
-                Err(reject) => return Err(reject),
-            }
-        };
+        let runs = !waits && !is_unresolved;
+        let terms = if runs { self.judge_new(index, place, details, leverage)? } else { None };
         if has_no_level && !is_test {
             self.state.check_attached(index, details, place)?;
             return Err(Reject::NoPriceMatch);
         }
         Ok(terms)
+    }
+
+    /// Judges an order that runs at once, and what it attaches: of the place of those on the right side margin comes first. `None` for a
+    /// test, which ends with the margin check.
+    fn judge_new(
+        &mut self,
+        index: usize,
+        place: &PlacePerpetual,
+        details: &Details,
+        leverage: u32,
+    ) -> Result<Option<Terms>, Reject> {
+        let judged = self.judge(index, details, leverage, None);
+        match judged {
+            Err(Reject::PostOnlyWouldCross | Reject::FillOrKill) | Ok(_) => {}
+            Err(reject) => return Err(reject),
+        }
+        if place.flags & order_flag::TEST != 0 {
+            return Ok(None);
+        }
+        self.state.check_attached(index, details, place)?;
+        judged.map(Some)
     }
 
     /// Enters an order that was accepted, whose name has the hash `name`, with those attached to it, and runs it unless it waits.
