@@ -356,6 +356,7 @@ impl Engine {
 }
 
 /// What has become of an order that has traded; `next` is the price that it would meet next.
+#[inline(always)]
 fn status_of(
     rests: bool,
     filled: Quantity,
@@ -377,6 +378,7 @@ fn status_of(
 
 /// Puts what is left of an order into the book, in the slot of the one that it replaces, if it does: it keeps the place of that one
 /// among its account's orders.
+#[inline(always)]
 fn come_to_rest(
     book: &mut Book,
     orders: &mut Orders,

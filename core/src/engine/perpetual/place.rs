@@ -250,6 +250,7 @@ impl Perpetual {
 
     /// Judges an order that runs at once, and what it attaches: of the place of those on the right side margin comes first. `None` for a
     /// test, which ends with the margin check.
+    #[inline(always)]
     fn judge_new(
         &mut self,
         index: usize,
