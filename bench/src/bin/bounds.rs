@@ -40,7 +40,10 @@ struct Arguments {
     carry_out: Option<String>,
 }
 
-const ROWS: [(&str, fn(u32) -> Result<()>); 5] =
+/// Carries out a row with so many positions.
+type Row = fn(u32) -> Result<()>;
+
+const ROWS: [(&str, Row); 5] =
     [("hour", hour), ("close", close), ("fall", fall), ("stops", stops), ("delisting", delisting)];
 /// Instructions of one command, at most (`engine.md` 6): about 200 microseconds.
 const BAR: u64 = 2_400_000;
