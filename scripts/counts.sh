@@ -30,10 +30,7 @@ case " $* " in *" --bounds "*) program=bounds ;; esac
 BUILT= build "$profile" $program
 accepted=$PWD/bench/results/$program.txt
 arguments=()
-case " $* " in
-    *" --bounds "*" --accept "*) ;;
-    *" --bounds "*) arguments+=(--positions 20000) ;;
-esac
+[ $program != bounds ] || [[ " $* " = *" --accept "* ]] || arguments+=(--positions 20000)
 for argument in "$@"; do
     case $argument in
         --bounds) ;;
