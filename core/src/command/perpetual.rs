@@ -766,7 +766,7 @@ impl PerpetualOrderType {
 
     /// Of a type that can be placed: whether it enters the market only once a price has come.
     #[inline]
-    pub const fn waits(self) -> bool {
+    pub const fn is_conditional(self) -> bool {
         !matches!(self, Self::Limit | Self::Market)
     }
 

@@ -48,7 +48,7 @@ impl Symbol {
     /// Stop, activation and attached prices, and the callback.
     #[inline(always)]
     pub(crate) fn check_stops(&self, order: &Details, attached: [Price; 2]) -> Result<(), Reject> {
-        if order.order_type.waits() || attached != [0; 2] {
+        if order.order_type.is_conditional() || attached != [0; 2] {
             self.check_stop_prices(order, attached)
         } else {
             Ok(())

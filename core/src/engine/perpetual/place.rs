@@ -87,7 +87,7 @@ impl Codes {
             && (has_limit || (place.price == 0 && price_match == PriceMatch::None))
             && (price_match == PriceMatch::None || place.price == 0)
             && (has_limit || time_in_force == Tif::GoodTillCancel)
-            && (order_type.waits() || place.stop_price == 0)
+            && (order_type.is_conditional() || place.stop_price == 0)
             && (is_trailing || place.callback_rate == 0)
             && (time_in_force == Tif::GoodTillDate || place.good_till_ms == 0)
             && (!closes
@@ -95,7 +95,7 @@ impl Codes {
                     && place.quantity == 0
                     && !flag(order_flag::REDUCE_ONLY)))
             && (closes || !flag(order_flag::GTE))
-            && (!order_type.waits() || !has_attached(place));
+            && (!order_type.is_conditional() || !has_attached(place));
         if !is_sound {
             return None;
         }
@@ -115,7 +115,7 @@ impl Codes {
 #[inline(always)]
 fn size_of_order(symbol: &Symbol, details: &Details, held: Quantity) -> Result<Quantity, Reject> {
     let mut quantity = details.quantity;
-    if !details.order_type.waits() && details.is(order_flag::REDUCE_ONLY) {
+    if !details.order_type.is_conditional() && details.is(order_flag::REDUCE_ONLY) {
         // The most is asked for only after the clamp (`perpetual.md` 7.7).
         let clamped = reduce_only::clamped(details.side, symbol.floor_quantity(quantity)?, held);
         quantity = clamped.ok_or(Reject::ReduceOnlyRefused)?;
@@ -190,12 +190,12 @@ impl Perpetual {
         state.prefetch_details(self.orders.pool.next());
         let symbol = &state.symbols[index];
         symbol.takes(details)?;
-        let could_match = !details.order_type.waits() && details.time_in_force != Tif::PostOnly;
+        let could_match = !details.order_type.is_conditional() && details.time_in_force != Tif::PostOnly;
         if could_match && state.is_busy(index) {
             return Err(Reject::EngineBusy);
         }
         self.check_names(place, name)?;
-        let (waits, has_price) = (details.order_type.waits(), details.order_type.has_price());
+        let (waits, has_price) = (details.order_type.is_conditional(), details.order_type.has_price());
         // Resolved at the trigger for the types that wait.
         let mut is_unresolved = details.price_match != PriceMatch::None && waits;
         let mut has_no_level = false;
