@@ -16,6 +16,7 @@ pub mod margin_floor;
 pub mod op;
 pub mod paid_floor;
 pub mod perpetual;
+pub mod positions;
 pub mod report;
 pub mod rings;
 pub mod variant;

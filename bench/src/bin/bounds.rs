@@ -3,21 +3,19 @@
 //! this program under callgrind, in which every command is counted by itself. It ends with an error where one is above the bar.
 #![allow(clippy::print_stdout)]
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use ringside_bench::callgrind::{self, Cost, Profile};
 use ringside_bench::op::Random;
-use ringside_bench::perpetual::{MARKET, credits, limit, listing, opposite};
+use ringside_bench::perpetual::{MARKET, limit};
+use ringside_bench::positions::{INDEX, Venue};
 use ringside_bench::workload::{LOT, Shape, TICK, Workload};
 use ringside_core::command::{
     AdvanceTime, Body, Command, MarketStatus, PerpetualOrderType, PerpetualParameter, PerpetualState,
     PerpetualTimeInForce, PlacePerpetual, SetManualPrice, SetMarketStatus, SetPerpetualParameter,
     SetPerpetualState, Side,
 };
-use ringside_core::engine::{Engine, EngineConfig};
-use ringside_core::event::{Done, Event, Outbox};
-use ringside_core::memory::Pages;
-use ringside_core::money::{Price, UNIT};
+use ringside_core::money::Price;
 use std::path::{Path, PathBuf};
 
 /// Instructions of the worst command.
@@ -48,9 +46,6 @@ const ROWS: [(&str, Row); 5] =
 /// Instructions of one command, at most (`engine.md` 6): about 200 microseconds.
 const BAR: u64 = 2_400_000;
 const SEED: u64 = 42;
-const INDEX: Price = 1_000 * UNIT;
-/// Of every account, micro-quote.
-const WALLET: i64 = 1_000_000_000;
 /// Steps of a fall that liquidate.
 const FALLS: u32 = 3;
 /// A fall begins to liquidate within so many steps of 0.25 %.
@@ -117,99 +112,53 @@ fn read(part: &Path) -> Result<Cost> {
     Ok(Profile::parse(&text).map_err(anyhow::Error::msg)?.total)
 }
 
-/// An engine, and what its commands need.
-struct Venue {
-    engine: Engine,
-    outbox: Outbox,
-    sequence: u64,
-    time_ns: i64,
+/// Carries out a command that nothing may refuse, and counts it by itself.
+fn counted<B: Body>(venue: &mut Venue, body: B) -> Result<()> {
+    callgrind::toggle_counting();
+    let given = venue.accepted(Command::new(body));
+    callgrind::toggle_counting();
+    callgrind::dump();
+    given.map(drop)
 }
 
-impl Venue {
-    fn new(orders: u32, accounts: u32) -> Venue {
-        let config = EngineConfig {
-            orders: orders as usize,
-            accounts: accounts as usize,
-            pages: Pages::Huge,
-            ..EngineConfig::default()
-        };
-        let engine = Engine::new(&config);
-        let outbox = Outbox::reserved(4_096, engine.events_at_most());
-        Venue { engine, outbox, sequence: 0, time_ns: 1_700_000_000 * SECOND_NS }
-    }
+fn give<B: Body>(venue: &mut Venue, body: B) -> Result<()> {
+    venue.accepted(Command::new(body)).map(drop)
+}
 
-    /// A market of `positions`, pairs of accounts of which one is long and one short, each worth 0.1 to 19 times its wallet; one
-    /// account more has no position.
-    fn with_positions(positions: u32) -> Result<Venue> {
-        let mut venue = Venue::new(1 << 16, positions + 2);
-        for command in listing(INDEX).chain(credits(positions + 1, WALLET)) {
-            venue.accepted(command)?;
-        }
-        let mut random = Random::new(SEED);
-        for pair in 0..positions / 2 {
-            let quantity = i64::from(10 + random.below(1_890)) * LOT;
-            for place in opposite(pair, INDEX, quantity) {
-                venue.give(place)?;
-            }
-        }
-        Ok(venue)
+/// Time advances until nothing waits, each command counted.
+fn work_off(venue: &mut Venue) -> Result<()> {
+    while venue.engine.has_backlog() {
+        counted(venue, AdvanceTime {})?;
     }
+    Ok(())
+}
 
-    fn give<B: Body>(&mut self, body: B) -> Result<()> {
-        self.accepted(Command::new(body))
-    }
+fn move_index(venue: &mut Venue, price: Price) -> Result<()> {
+    give(venue, SetManualPrice { market: MARKET, moves_band: 0, price })?;
+    venue.time_ns += SECOND_NS;
+    Ok(())
+}
 
-    /// Carries out a command that nothing may refuse.
-    fn accepted(&mut self, mut command: Command) -> Result<()> {
-        self.sequence += 1;
-        (command.sequence, command.time_ns) = (self.sequence, self.time_ns);
-        self.outbox.clear();
-        self.engine.apply(&command, &mut self.outbox);
-        match self.outbox.events().last().and_then(Event::get::<Done>) {
-            Some(done) if done.reject == 0 => Ok(()),
-            done => bail!("{command:?} was answered by {done:?}"),
-        }
-    }
-
-    fn counted<B: Body>(&mut self, body: B) -> Result<()> {
-        callgrind::toggle_counting();
-        let given = self.give(body);
-        callgrind::toggle_counting();
-        callgrind::dump();
-        given
-    }
-
-    /// Time advances until nothing waits, each command counted.
-    fn work_off(&mut self) -> Result<()> {
-        while self.engine.has_backlog() {
-            self.counted(AdvanceTime {})?;
-        }
-        Ok(())
-    }
-
-    fn mark(&mut self, price: Price) -> Result<()> {
-        self.give(SetManualPrice { market: MARKET, moves_band: 0, price })?;
-        self.time_ns += SECOND_NS;
-        Ok(())
-    }
+fn with_positions(positions: u32) -> Result<Venue> {
+    Venue::with_positions(positions, &mut Random::new(SEED))
 }
 
 /// Every position pays an hour.
 fn hour(positions: u32) -> Result<()> {
-    let mut venue = Venue::with_positions(positions)?;
+    let mut venue = with_positions(positions)?;
     for (parameter, value) in
         [(PerpetualParameter::Damp, 10_000_000), (PerpetualParameter::Interest, -800_000)]
     {
-        venue.give(SetPerpetualParameter { market: MARKET, parameter: parameter as u32, value })?;
+        give(&mut venue, SetPerpetualParameter { market: MARKET, parameter: parameter as u32, value })?;
     }
     callgrind::simulate();
     for _ in 0..2 * 3_600 {
         venue.time_ns += SECOND_NS;
         if venue.time_ns / SECOND_NS % 3_600 == 0 {
-            venue.counted(AdvanceTime {})?;
-            venue.work_off()?;
+            counted(&mut venue, AdvanceTime {})?;
+            work_off(&mut venue)?;
         } else {
-            venue.give(AdvanceTime {})?;
+            give(&mut venue, AdvanceTime {})?;
         }
     }
     Ok(())
@@ -217,38 +166,37 @@ fn hour(positions: u32) -> Result<()> {
 
 /// A market closes: every position is settled.
 fn close(positions: u32) -> Result<()> {
-    let mut venue = Venue::with_positions(positions)?;
-    venue.mark(INDEX - INDEX / 50)?;
-    venue.give(AdvanceTime {})?;
+    let mut venue = with_positions(positions)?;
+    move_index(&mut venue, INDEX - INDEX / 50)?;
+    give(&mut venue, AdvanceTime {})?;
     callgrind::simulate();
-    venue.counted(SetPerpetualState {
-        market: MARKET,
-        state: PerpetualState::Closed as u8,
-        reserved: [0; 3],
-    })?;
-    venue.work_off()
+    counted(
+        &mut venue,
+        SetPerpetualState { market: MARKET, state: PerpetualState::Closed as u8, reserved: [0; 3] },
+    )?;
+    work_off(&mut venue)
 }
 
 /// The mark falls until very many are liquidated. The book is empty and so is the fund: counterparties take every position.
 fn fall(positions: u32) -> Result<()> {
-    let mut venue = Venue::with_positions(positions)?;
+    let mut venue = with_positions(positions)?;
     let mut index = INDEX;
     for _ in 0..STEPS_MAX {
         index -= INDEX / 400;
-        venue.mark(index)?;
-        venue.give(AdvanceTime {})?;
+        move_index(&mut venue, index)?;
+        give(&mut venue, AdvanceTime {})?;
         if venue.engine.has_backlog() {
             break;
         }
     }
     ensure!(venue.engine.has_backlog(), "nobody is liquidated after {STEPS_MAX} steps");
     callgrind::simulate();
-    venue.work_off()?;
+    work_off(&mut venue)?;
     for _ in 0..FALLS {
         index -= INDEX / 400;
-        venue.mark(index)?;
-        venue.counted(AdvanceTime {})?;
-        venue.work_off()?;
+        move_index(&mut venue, index)?;
+        counted(&mut venue, AdvanceTime {})?;
+        work_off(&mut venue)?;
     }
     Ok(())
 }
@@ -258,9 +206,9 @@ fn stops(positions: u32) -> Result<()> {
     const ARMED: u32 = 200;
     const EACH: u32 = 100;
     ensure!(positions >= ARMED, "too few positions");
-    let mut venue = Venue::with_positions(positions)?;
+    let mut venue = with_positions(positions)?;
     let parameter = PerpetualParameter::MaxConditionalOrders as u32;
-    venue.give(SetPerpetualParameter { market: MARKET, parameter, value: 1_000 })?;
+    give(&mut venue, SetPerpetualParameter { market: MARKET, parameter, value: 1_000 })?;
     let gtc = PerpetualTimeInForce::GoodTillCancel;
     let (buyer, mut number) = (positions + 1, u64::from(positions) + 1);
     let mut next = || {
@@ -269,28 +217,31 @@ fn stops(positions: u32) -> Result<()> {
     };
     let touch = INDEX - TICK;
     for (price, lots) in [(touch, 1), (touch - TICK, 30), (touch - TICK, 30)] {
-        venue.give(limit(buyer, Side::Buy, price, lots * LOT, gtc, next()))?;
+        give(&mut venue, limit(buyer, Side::Buy, price, lots * LOT, gtc, next()))?;
     }
     for round in 0..EACH {
         // Those of pairs that are long.
         for account in (0..ARMED).map(|pair| 2 * pair + 1) {
-            venue.give(PlacePerpetual {
-                order_type: PerpetualOrderType::StopMarket as u8,
-                stop_price: touch - Price::from(round % 2) * TICK,
-                price: 0,
-                ..limit(account, Side::Sell, 0, LOT, gtc, next())
-            })?;
+            give(
+                &mut venue,
+                PlacePerpetual {
+                    order_type: PerpetualOrderType::StopMarket as u8,
+                    stop_price: touch - Price::from(round % 2) * TICK,
+                    price: 0,
+                    ..limit(account, Side::Sell, 0, LOT, gtc, next())
+                },
+            )?;
         }
     }
     callgrind::simulate();
-    venue.counted(limit(2 * ARMED + 2, Side::Sell, touch, LOT, gtc, next()))?;
-    venue.work_off()
+    counted(&mut venue, limit(2 * ARMED + 2, Side::Sell, touch, LOT, gtc, next()))?;
+    work_off(&mut venue)
 }
 
 /// A spot market is delisted with a fifth as many orders as there are positions elsewhere.
 fn delisting(positions: u32) -> Result<()> {
     let workload = Workload::generate(&Shape { resting: positions / 5, ..Shape::b(1_000) }, 0, SEED);
-    let mut venue = Venue::new(positions / 5, workload.accounts + 1);
+    let mut venue = Venue::new(positions as usize / 5, workload.accounts + 1);
     for command in workload.setup() {
         venue.accepted(command)?;
     }
@@ -298,6 +249,9 @@ fn delisting(positions: u32) -> Result<()> {
         venue.accepted(workload.command(op))?;
     }
     callgrind::simulate();
-    venue.counted(SetMarketStatus { market: 0, status: MarketStatus::Delisted as u8, reserved: [0; 3] })?;
-    venue.work_off()
+    counted(
+        &mut venue,
+        SetMarketStatus { market: 0, status: MarketStatus::Delisted as u8, reserved: [0; 3] },
+    )?;
+    work_off(&mut venue)
 }

@@ -24,7 +24,8 @@ use anyhow::{Result, bail};
 use clap::Parser;
 use hdrhistogram::Histogram;
 use ringside_bench::op::Random;
-use ringside_bench::perpetual::{MARKET, credits, limit, listing, opposite};
+use ringside_bench::perpetual::{MARKET, limit};
+use ringside_bench::positions::{INDEX, Venue};
 use ringside_bench::report::{self, Bars, ForeignLoad, Unit};
 use ringside_bench::workload::{LOT, TICK};
 use ringside_core::command::{
@@ -33,8 +34,7 @@ use ringside_core::command::{
 };
 use ringside_core::engine::{Engine, EngineConfig};
 use ringside_core::event::{Done, Event, FundingSettled, Liquidation, LiquidationStep, Outbox};
-use ringside_core::memory::Pages;
-use ringside_core::money::{Price, UNIT};
+use ringside_core::money::Price;
 use std::fmt::Write as _;
 use std::time::Instant;
 
@@ -66,22 +66,16 @@ struct Arguments {
     report: report::Arguments,
 }
 
-const INDEX: Price = 1_000 * UNIT;
 /// The fall begins to liquidate within so many steps: at 40 % even those with the least leverage are.
 const STEPS_MAX: u32 = 160;
 /// Of those that are compared: two hours begin, the last a quarter of one before the fall.
 const COMPARED_MOVES: u32 = 7_300;
 /// Steps without a command between two of a fall, at most.
 const STEPS_BETWEEN: u32 = 3;
-/// Of every account, micro-quote.
-const WALLET: i64 = 1_000_000_000;
 
-/// The engine, and what its commands need.
-struct Venue {
-    engine: Engine,
-    outbox: Outbox,
-    sequence: u64,
-    time_ns: i64,
+/// The market, and an order that comes behind each move of it.
+struct Storm {
+    venue: Venue,
     random: Random,
     /// How long it idles between the commands of a fall.
     idling: Random,
@@ -116,7 +110,7 @@ fn main() -> Result<()> {
     let load = ForeignLoad::start();
     let mut text = report::heading(env!("CARGO_PKG_NAME"));
     writeln!(text, "{} moves, seed {}, pinned {pinned}\n", arguments.moves, arguments.seed)?;
-    let compared = Venue::new(arguments.compared, arguments.seed)?.with_another_beside()?;
+    let compared = Storm::new(arguments.compared, arguments.seed)?.with_another_beside()?;
     let moves = arguments.moves.min(COMPARED_MOVES);
     let stormed = storm(compared, arguments.compared, moves, arguments.falls)?;
     writeln!(
@@ -125,7 +119,7 @@ fn main() -> Result<()> {
         arguments.compared, stormed.takeovers
     )?;
     let [few, many] = [arguments.few, arguments.positions].map(|positions| {
-        storm(Venue::new(positions, arguments.seed)?, positions, arguments.moves, arguments.falls)
+        storm(Storm::new(positions, arguments.seed)?, positions, arguments.moves, arguments.falls)
     });
     let (few, many) = (few?, many?);
     let mut rows = Vec::new();
@@ -152,7 +146,7 @@ fn main() -> Result<()> {
     Ok(arguments.report.conclude("mark_storm", &text, bars.missed() > 0)?)
 }
 
-fn storm(mut venue: Venue, positions: u32, moves: u32, falls_wanted: u32) -> Result<Stormed> {
+fn storm(mut storm: Storm, positions: u32, moves: u32, falls_wanted: u32) -> Result<Stormed> {
     let mut stormed = Stormed {
         calm: report::histogram(),
         funding: report::histogram(),
@@ -162,27 +156,27 @@ fn storm(mut venue: Venue, positions: u32, moves: u32, falls_wanted: u32) -> Res
     };
     let mut index = INDEX;
     for _ in 0..moves {
-        let step = i64::from(venue.random.below(10_001)) - 5_000;
+        let step = i64::from(storm.random.below(10_001)) - 5_000;
         let moved = index + index / 10_000_000 * step;
         if (moved - INDEX).abs() < INDEX / 25 {
             index = moved;
         }
-        let round = venue.round(index, positions)?;
+        let round = storm.round(index, positions)?;
         if round.liquidations > 0 {
             bail!("{} liquidations where nobody should be near one", round.liquidations);
         }
         let to = if round.is_funding { &mut stormed.funding } else { &mut stormed.calm };
         to.saturating_record(round.held_ns);
         // What the hour left over.
-        while venue.engine.has_backlog() {
-            stormed.funding.saturating_record(venue.go_on()?.held_ns);
+        while storm.venue.engine.has_backlog() {
+            stormed.funding.saturating_record(storm.go_on()?.held_ns);
         }
     }
     let (mut falls, mut steps) = (0, 0);
     while falls < falls_wanted {
         index -= INDEX / 400;
         steps += 1;
-        let round = venue.round(index, positions)?;
+        let round = storm.round(index, positions)?;
         if falls == 0 && round.liquidations == 0 {
             if steps == STEPS_MAX {
                 bail!("nobody is liquidated after {steps} steps down");
@@ -191,11 +185,11 @@ fn storm(mut venue: Venue, positions: u32, moves: u32, falls_wanted: u32) -> Res
         }
         falls += 1;
         stormed.fell(&round);
-        while venue.engine.has_backlog() {
-            if venue.beside.is_some() {
-                venue.idle_a_little();
+        while storm.venue.engine.has_backlog() {
+            if storm.beside.is_some() {
+                storm.idle_a_little();
             }
-            let round = venue.go_on()?;
+            let round = storm.go_on()?;
             stormed.fell(&round);
         }
     }
@@ -211,42 +205,16 @@ impl Stormed {
     }
 }
 
-impl Venue {
+impl Storm {
     /// A market with `positions` open positions, an even number.
-    fn new(positions: u32, seed: u64) -> Result<Venue> {
-        let config = EngineConfig {
-            orders: 1 << 16,
-            accounts: positions as usize + 2,
-            pages: Pages::Huge,
-            ..EngineConfig::default()
-        };
-        let engine = Engine::new(&config);
-        let mut venue = Venue {
-            outbox: Outbox::reserved(4_096, engine.events_at_most()),
-            engine,
-            sequence: 0,
-            time_ns: 1_700_000_000_000_000_000,
-            random: Random::new(seed),
-            idling: Random::new(seed),
-            orders: 0,
-            beside: None,
-        };
-        for command in listing(INDEX).chain(credits(positions + 1, WALLET)) {
-            venue.accepted(command)?;
-        }
-        for pair in 0..positions / 2 {
-            // 0.1 to 19 times the wallet of 1,000 at a price of 1,000.
-            let quantity = i64::from(10 + venue.random.below(1_890)) * LOT;
-            for place in opposite(pair, INDEX, quantity) {
-                venue.orders += 1;
-                venue.accepted(Command::new(place))?;
-            }
-        }
-        Ok(venue)
+    fn new(positions: u32, seed: u64) -> Result<Storm> {
+        let mut random = Random::new(seed);
+        let venue = Venue::with_positions(positions, &mut random)?;
+        Ok(Storm { venue, random, idling: Random::new(seed), orders: u64::from(positions), beside: None })
     }
 
     /// With an engine beside it that stands where it stands, and tests and orders everybody.
-    fn with_another_beside(mut self) -> Result<Venue> {
+    fn with_another_beside(mut self) -> Result<Storm> {
         for (parameter, value) in
             [(PerpetualParameter::Damp, 10_000_000), (PerpetualParameter::Interest, -800_000)]
         {
@@ -254,7 +222,7 @@ impl Venue {
             self.accepted(Command::new(SetPerpetualParameter { market: MARKET, parameter, value }))?;
         }
         let mut bytes = Vec::new();
-        self.engine.save(&mut bytes);
+        self.venue.engine.save(&mut bytes);
         let config = EngineConfig { orders: 1 << 16, accounts: 1 << 16, ..EngineConfig::default() };
         let Ok(mut beside) = Engine::load(&config, &bytes) else { bail!("a snapshot that does not load") };
         beside.test_every_position();
@@ -264,13 +232,13 @@ impl Venue {
 
     /// Nothing to do for long.
     fn idle(&mut self) {
-        while self.engine.tidy() {}
+        while self.venue.engine.tidy() {}
     }
 
     /// Nothing to do between two commands of a fall, for a moment.
     fn idle_a_little(&mut self) {
         for _ in 0..self.idling.below(STEPS_BETWEEN) {
-            self.engine.tidy();
+            self.venue.engine.tidy();
         }
     }
 
@@ -279,7 +247,7 @@ impl Venue {
         let Some((beside, outbox)) = &mut self.beside else { return Ok(()) };
         outbox.clear();
         commands.iter().for_each(|command| beside.apply(command, outbox));
-        let (events, others) = (self.outbox.events(), outbox.events());
+        let (events, others) = (self.venue.outbox.events(), outbox.events());
         if events != others {
             let differing = events.iter().zip(others).find(|(event, other)| event != other);
             bail!("another order of counterparties after {commands:?}: {differing:?}");
@@ -290,20 +258,21 @@ impl Venue {
     /// One move of the mark with an order behind it.
     fn round(&mut self, index: Price, positions: u32) -> Result<Round> {
         self.accepted(Command::new(SetManualPrice { market: MARKET, moves_band: 0, price: index }))?;
-        self.time_ns += 1_000_000_000;
-        let tick = self.stamp(Command::new(AdvanceTime {}));
+        self.venue.time_ns += 1_000_000_000;
+        let tick = self.venue.stamp(Command::new(AdvanceTime {}));
         self.orders += 1;
         let price = (index - index / 50) / TICK * TICK;
         // What could match is refused while liquidations wait.
         let post_only = PerpetualTimeInForce::PostOnly;
         let user = positions + 1;
-        let order = self.stamp(Command::new(limit(user, Side::Buy, price, LOT, post_only, self.orders)));
-        self.outbox.clear();
+        let order =
+            self.venue.stamp(Command::new(limit(user, Side::Buy, price, LOT, post_only, self.orders)));
+        self.venue.outbox.clear();
         let start = Instant::now();
-        self.engine.apply(&tick, &mut self.outbox);
-        self.engine.apply(&order, &mut self.outbox);
+        self.venue.engine.apply(&tick, &mut self.venue.outbox);
+        self.venue.engine.apply(&order, &mut self.venue.outbox);
         let held_ns = start.elapsed().as_nanos() as u64;
-        let done = self.outbox.events().last().and_then(Event::get::<Done>).copied();
+        let done = self.venue.outbox.events().last().and_then(Event::get::<Done>).copied();
         let Some(done) = done.filter(|done| done.reject == 0) else {
             bail!("the order was refused: {done:?}")
         };
@@ -324,10 +293,10 @@ impl Venue {
 
     /// Time advances while liquidations are left over.
     fn go_on(&mut self) -> Result<Round> {
-        let tick = self.stamp(Command::new(AdvanceTime {}));
-        self.outbox.clear();
+        let tick = self.venue.stamp(Command::new(AdvanceTime {}));
+        self.venue.outbox.clear();
         let start = Instant::now();
-        self.engine.apply(&tick, &mut self.outbox);
+        self.venue.engine.apply(&tick, &mut self.venue.outbox);
         let round = self.came_to(start.elapsed().as_nanos() as u64);
         self.compare(&[tick])?;
         Ok(round)
@@ -335,7 +304,7 @@ impl Venue {
 
     /// What the last commands came to.
     fn came_to(&self, held_ns: u64) -> Round {
-        let events = self.outbox.events();
+        let events = self.venue.outbox.events();
         let count = |step: LiquidationStep| {
             let steps = events.iter().filter_map(Event::get::<Liquidation>);
             steps.filter(|found| found.step == step as u8).count()
@@ -350,20 +319,7 @@ impl Venue {
 
     /// Carries out a command that nothing may refuse.
     fn accepted(&mut self, command: Command) -> Result<()> {
-        let command = self.stamp(command);
-        self.outbox.clear();
-        self.engine.apply(&command, &mut self.outbox);
-        self.compare(&[command])?;
-        match self.outbox.events().last().and_then(Event::get::<Done>) {
-            Some(done) if done.reject == 0 => Ok(()),
-            done => bail!("{command:?} was answered by {done:?}"),
-        }
-    }
-
-    fn stamp(&mut self, mut command: Command) -> Command {
-        self.sequence += 1;
-        command.sequence = self.sequence;
-        command.time_ns = self.time_ns;
-        command
+        let command = self.venue.accepted(command)?;
+        self.compare(&[command])
     }
 }
