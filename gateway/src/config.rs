@@ -337,7 +337,7 @@ settings! {
     chain_patience: Duration = Duration::from_secs(5);
     /// A chain without a new block for so long counts as failing.
     chain_stalled_after: Duration = Duration::from_secs(600);
-    /// Settings of a signer in this process, see README; unset, and no socket either: no withdrawals.
+    /// Settings of a signer in this process; unset, and no socket either: no withdrawals.
     signer_settings: Option<PathBuf> = None;
     /// Socket of a signer that is a process of its own.
     signer_socket: Option<PathBuf> = None;

@@ -71,9 +71,8 @@ export async function startNode(modules, { port, timestamp } = {}) {
     };
     const node = { url, port, rpc, reader, client, viem, accounts, child };
     /**
-     * Sends a transaction and waits for its receipt, which may say that it was reverted. A node whose chain was taken back counts one of
-     * its pool now and then that it never puts into a block, and leaves the next of that account in the pool too: that one is
-     * dropped and sent again.
+     * Sends a transaction and waits for its receipt, which may say that it was reverted. One behind a chain that was taken back
+     * once got none, and why is not known: the node's pool is shown, dropped, and it is sent again.
      */
     node.write = async (number, contract, functionName, args, options = {}) => {
         const wallet = await client(number);
