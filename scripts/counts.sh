@@ -4,7 +4,7 @@
 #
 #   scripts/counts.sh                 floor, spot and perpetual, 1,000 accounts
 #   scripts/counts.sh --all           a million accounts and orders too
-#   scripts/counts.sh --check         fails where a figure is above the accepted one: by more than 1 %, and 10 % of the misses of
+#   scripts/counts.sh --check         fails where a figure is above the accepted one: by more than 1 %, and 25 % of the misses of
 #                                     the instruction cache, which depend on where code lies
 #   scripts/counts.sh --accept        counts all and writes bench/results/counts.txt
 #   scripts/counts.sh --only perpetual

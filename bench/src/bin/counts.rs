@@ -163,8 +163,9 @@ struct Figures {
 
 const NAMES: [&str; 4] = ["instructions", "I1 misses", "D1 misses", "L2 misses"];
 /// By how much a figure may be above the accepted one: a share of it, and so many a command. Code that is the same lies elsewhere
-/// after any change, which moves the misses of the instruction cache by up to a tenth, and few misses by more than their hundredth.
-const SHARE: [f64; 4] = [0.01, 0.1, 0.01, 0.01];
+/// after any change: a commit of renames alone moved the misses of the instruction cache by 15 %, and few misses move by more than their
+/// hundredth.
+const SHARE: [f64; 4] = [0.01, 0.25, 0.01, 0.01];
 const SLACK: [f64; 4] = [0.0, 1.0, 0.1, 0.1];
 
 impl Figures {
