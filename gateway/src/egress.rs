@@ -12,8 +12,6 @@ pub use told::Told;
 
 use crate::clock::Clock;
 use crate::ingress::{Port, Reply};
-use crate::view::perpetual::order::OrderRecord;
-use crate::view::{SharedViews, Views};
 use ringside_core::agent::Agent;
 use ringside_core::command;
 use ringside_core::event::{self, Event, Kind};
@@ -21,6 +19,8 @@ use ringside_core::gate::{Gate, GateMode};
 use ringside_core::ids::Sequence;
 use ringside_core::memory::Pages;
 use ringside_core::ring::{Consumer, Doorbell};
+use ringside_views::perpetual::order::OrderRecord;
+use ringside_views::{SharedViews, Views};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use told::Spans;

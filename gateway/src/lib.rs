@@ -8,7 +8,6 @@
 //! `boot` that there is an archive.
 
 pub mod api;
-pub mod archive;
 pub mod auth;
 pub mod boot;
 pub mod chain;
@@ -29,7 +28,6 @@ pub mod push;
 pub mod routes;
 pub mod server;
 pub mod tls;
-pub mod view;
 pub mod wallet;
 pub mod worker;
 pub mod ws;

@@ -7,13 +7,13 @@ use crate::chain::desk::NotSigned;
 use crate::dialect::spot::id::{ParsedUuid, parse};
 use crate::dialect::spot::withdrawal::{authorization, shown};
 use crate::ingress::{Priority, Unavailable};
-use crate::view::Views;
-use crate::view::deposit::TokenRecord;
-use crate::view::withdrawal::WithdrawalRecord;
 use ringside_core::command::{Command, DECIMALS_MAX, Ledger, RequestWithdrawal, WithdrawalStatus};
 use ringside_core::ids::{AccountId, Address, AssetName, WithdrawalId, padded};
 use ringside_core::money::{AMOUNT_UNIT, Amount};
 use ringside_core::reject::Reject;
+use ringside_views::Views;
+use ringside_views::deposit::TokenRecord;
+use ringside_views::withdrawal::WithdrawalRecord;
 
 /// Why a request gave no signature.
 pub enum Fault {

@@ -1,6 +1,5 @@
 //! Why the exchange does not start, or had to stop.
 
-use crate::archive::readers::ReadersError;
 use crate::auth::AuthError;
 use crate::auth::secret::SecretError;
 use crate::chain;
@@ -8,6 +7,7 @@ use crate::server::router::RouterError;
 use ringside_core::ring::RingError;
 use ringside_persist::archive::ArchiveError;
 use ringside_persist::error::PersistError;
+use ringside_views::archive::readers::ReadersError;
 use std::io;
 use std::net::SocketAddr;
 

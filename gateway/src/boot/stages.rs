@@ -9,17 +9,12 @@
 //! views.
 
 use super::error::BootError;
-use crate::archive::archiver::Archiver;
-use crate::archive::readers::Readers;
-use crate::archive::rows;
 use crate::clock::Clock;
 use crate::config::{Acknowledge, Config, StorageKind, Threading, WaitKind};
 use crate::egress::Egress;
 use crate::ingress::{Lane, Port};
 use crate::proof::Proofs;
 use crate::push::pusher::Pusher;
-use crate::view::spares::Restocker;
-use crate::view::{RecentHistory, Upgraded, Views};
 use crate::worker::Shared;
 use ringside_core::agent::{Activity, Agent, Runner, Running};
 use ringside_core::command::Command;
@@ -43,6 +38,11 @@ use ringside_persist::storage::disk::{Disk, Lock};
 use ringside_persist::turns;
 use ringside_persist::write::journal::Journaller;
 use ringside_persist::write::status::JournalStatus;
+use ringside_views::archive::archiver::Archiver;
+use ringside_views::archive::readers::Readers;
+use ringside_views::archive::rows;
+use ringside_views::spares::Restocker;
+use ringside_views::{RecentHistory, Upgraded, Views};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -14,14 +14,14 @@ use super::signer::figures::SignerFigures;
 use super::{Consent, Issued, Release, ReleaseKey, SignedRelease, Signer, SignerFault};
 use crate::config::Config;
 use crate::ingress::{Ingress, Priority};
-use crate::view::withdrawal::WithdrawalRecord;
-use crate::view::{SharedViews, Views};
 use parking_lot::Mutex;
 use ringside_core::command::{
     AdoptWithdrawal, Body, Command, Ledger, RecordSignature, ReturnWithdrawal, WithdrawalStatus,
 };
 use ringside_core::ids::{Address, WithdrawalId, padded, text};
 use ringside_core::reject::Reject;
+use ringside_views::withdrawal::WithdrawalRecord;
+use ringside_views::{SharedViews, Views};
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;

@@ -6,9 +6,9 @@
 
 use super::referral::{Kept, Reader, Terms};
 use crate::ingress::{Ingress, Priority};
-use crate::view::SharedViews;
 use ringside_core::command::{Command, SetPerpetualAccount, account_mask};
 use ringside_core::ids::{AccountId, Address};
+use ringside_views::SharedViews;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -6,8 +6,6 @@ use super::{
 };
 use crate::ingress::{Ingress, Priority};
 use crate::proof::Proofs;
-use crate::view::deposit::Mark;
-use crate::view::{SharedViews, Views};
 use parking_lot::Mutex;
 use ringside_core::command::{
     AdvanceChain, Body, Command, ObserveVault, PauseWithdrawals, RecordDeposit, RecordRelease, RewindVault,
@@ -17,6 +15,8 @@ use ringside_core::event::{ReleaseAlarm, RewindStage};
 use ringside_core::ids::{Address, AssetName, padded};
 use ringside_core::money::RawAmount;
 use ringside_core::reject::Reject;
+use ringside_views::deposit::Mark;
+use ringside_views::{SharedViews, Views};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;

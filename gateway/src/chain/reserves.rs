@@ -4,9 +4,9 @@
 
 use crate::ingress::{Ingress, Priority};
 use crate::proof::{Proofs, Verdict};
-use crate::view::SharedViews;
 use ringside_core::command::{Command, PauseWithdrawals, pause};
 use ringside_core::ids::padded;
+use ringside_views::SharedViews;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -3,11 +3,11 @@
 
 use crate::config::Config;
 use crate::ingress::{Ingress, Priority};
-use crate::view::SharedViews;
 use ringside_core::command::{Body, Command, CreditHeldDeposit, HeldReason, SetToken, token_pause};
 use ringside_core::ids::{Address, padded};
 use ringside_core::money::{AMOUNT_UNIT, Amount};
 use ringside_core::reject::Reject;
+use ringside_views::SharedViews;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -2,10 +2,10 @@
 
 use crate::config::feed::Feed;
 use crate::ingress::{Ingress, Priority, Reply, Unavailable};
-use crate::view::SharedViews;
 use ringside_core::command::{Command, FeedPrice};
 use ringside_core::money::Price;
 use ringside_core::reject::Reject;
+use ringside_views::SharedViews;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;

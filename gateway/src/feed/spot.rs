@@ -2,10 +2,10 @@
 //! last trade, or the best prices alone, could be moved by a single order.
 
 use super::{FeedError, Newest};
-use crate::view::SharedViews;
 use ringside_core::command::Side;
 use ringside_core::money::{Money, Price};
 use ringside_core::risk::perpetual::impact::{impact_price, spot_index};
+use ringside_views::SharedViews;
 use std::convert::Infallible;
 use std::time::Duration;
 

@@ -1,13 +1,13 @@
 //! What boot and egress see of a worker: the lane it is given, and where its replies go.
 
 use super::phase::{EnginePhase, Unavailable};
-use crate::view::perpetual::order::OrderRecord;
 use parking_lot::Mutex;
 use ringside_core::agent::Invoker;
 use ringside_core::command::Command;
 use ringside_core::event;
 use ringside_core::ids::Sequence;
 use ringside_core::ring::Producer;
+use ringside_views::perpetual::order::OrderRecord;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::Notify;

@@ -3,10 +3,10 @@
 use crate::chain::figures::NodesFigures;
 use crate::chain::signer::figures::Outcome;
 use crate::metrics::{Kind, Page, Seconds};
-use crate::view::Views;
 use crate::worker::Shared;
 use ringside_core::command::{DepositStatus, Ledger, WithdrawalStatus, pause};
 use ringside_core::event::AlarmReason;
+use ringside_views::Views;
 
 pub(super) fn write(page: &mut Page, shared: &Shared) {
     {

@@ -1,10 +1,10 @@
 //! What the venue itself shows an operator: markets, prices, the insurance fund. Read from the views when asked for.
 
 use crate::metrics::{Kind, Page};
-use crate::view::Views;
 use crate::worker::Shared;
 use ringside_core::event::{IndexState, PerpetualPrice};
 use ringside_core::ids::FEE_ACCOUNT;
+use ringside_views::Views;
 use std::fmt::Display;
 
 pub(super) fn write(page: &mut Page, shared: &Shared) {

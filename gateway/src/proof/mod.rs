@@ -18,13 +18,13 @@ pub mod tree;
 
 use crate::auth::secret::{RandomError, fill};
 use crate::config::Config;
-use crate::view::Views;
 use hmac::{Hmac, KeyInit, Mac};
 use parking_lot::{Mutex, RwLock};
 use ringside_core::command::{AdvanceChain, Command, Kind};
 use ringside_core::engine::{AssetLiabilities, Engine};
 use ringside_core::ids::{AccountId, Address, AssetId, AssetName, Sequence, text};
 use ringside_core::money::Amount;
+use ringside_views::Views;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::sync::Arc;

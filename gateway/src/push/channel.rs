@@ -4,11 +4,11 @@
 use super::snapshot::{self, TakeSnapshot};
 use super::topic::{Kind, Topic};
 use crate::dialect::spot::words;
-use crate::view::Views;
-use crate::view::market::{MarketRecord, MarketView};
-use crate::view::perpetual::series::INTERVALS;
 use ringside_core::command::{MarketStatus, PerpetualState};
 use ringside_core::ids::AccountId;
+use ringside_views::Views;
+use ringside_views::market::{MarketRecord, MarketView};
+use ringside_views::perpetual::series::INTERVALS;
 use std::borrow::Cow;
 
 /// What follows the name, and with it what the channel is about.

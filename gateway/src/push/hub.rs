@@ -6,12 +6,12 @@
 use super::envelope::{Form, Push};
 use super::topic::{Topic, TopicMap};
 use crate::clock::Clock;
-use crate::view::hash::NumberMap;
 use crossbeam::queue::SegQueue;
 use parking_lot::Mutex;
 use ringside_core::figures::Counter;
 use ringside_core::ids::{AccountId, FIRST_PERPETUAL, MarketId};
 use ringside_core::money::Price;
+use ringside_views::hash::NumberMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

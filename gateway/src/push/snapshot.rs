@@ -5,13 +5,13 @@ use super::perpetual::lookup;
 use super::topic::Topic;
 use crate::dialect::fapi::stream::{self, Label, Level};
 use crate::dialect::spot::{encode, push};
-use crate::view::Views;
-use crate::view::depth::Book;
-use crate::view::kline::{Interval, Kline};
-use crate::view::market::MarketRecord;
-use crate::view::perpetual::market::PerpetualMarket;
-use crate::view::ticker::Ticker;
 use ringside_core::money::Price;
+use ringside_views::Views;
+use ringside_views::depth::Book;
+use ringside_views::kline::{Interval, Kline};
+use ringside_views::market::MarketRecord;
+use ringside_views::perpetual::market::PerpetualMarket;
+use ringside_views::ticker::Ticker;
 
 /// Levels of a side in a snapshot of the spot side.
 const LEVELS: usize = 1_000;

@@ -5,14 +5,14 @@ use super::desk::Desk;
 use super::note::spot::Note;
 use super::topic::{Kind, Topic};
 use crate::egress::Told;
-use crate::view::Views;
-use crate::view::history::{Role, TradeRecord};
-use crate::view::kline::Interval;
-use crate::view::order::OrderRecord;
 use ringside_core::command::{OrderStatus, Side};
 use ringside_core::event::{self, Event};
 use ringside_core::ids::{AccountId, AssetId, FIRST_PERPETUAL, MarketId};
 use ringside_core::money::{Amount, Price, notional};
+use ringside_views::Views;
+use ringside_views::history::{Role, TradeRecord};
+use ringside_views::kline::Interval;
+use ringside_views::order::OrderRecord;
 use std::collections::HashSet;
 
 /// Takes notes of commands. It must see every command, since a diff begins where the command before it ended.

@@ -1,9 +1,9 @@
 //! Names of streams: text to topic and back. A table of this file is the only place where a name's spelling stands.
 
 use super::topic::{Kind, Topic};
-use crate::view::perpetual::market::MarketTable;
-use crate::view::perpetual::series::INTERVALS;
 use ringside_core::ids::ALL_MARKETS;
+use ringside_views::perpetual::market::MarketTable;
+use ringside_views::perpetual::series::INTERVALS;
 
 /// Speeds of depth streams, with what stands in the name: milliseconds between two events, 0 for each command.
 pub const SPEEDS: [(&str, i64); 5] =
@@ -119,9 +119,9 @@ pub fn levels_of(topic: Topic) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::Views;
     use ringside_core::event::{Event, PerpetualListed};
     use ringside_core::ids::FIRST_PERPETUAL;
+    use ringside_views::Views;
 
     fn views() -> Views {
         let mut views = Views::default();

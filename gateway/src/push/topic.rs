@@ -1,9 +1,9 @@
 //! Topics: what pushes are about, and what a listener listens to. Their names are those of channels (`channel.rs`) and of streams
 //! (`stream_name.rs`).
 
-use crate::view::hash::NumberMap;
-use crate::view::kline::Interval;
 use ringside_core::ids::{AccountId, MarketId};
+use ringside_views::hash::NumberMap;
+use ringside_views::kline::Interval;
 use std::hash::{Hash, Hasher};
 
 /// A map by topic.
@@ -77,9 +77,9 @@ pub enum Kind {
     BestPrice = 20,
     /// `@markPrice`, `mark_price:{symbol}`, also of all markets. The detail is 1 for each second, else 0.
     Mark = 21,
-    /// `@kline_<interval>`, `kline:{symbol}:{interval}`. The detail is a place in [`crate::view::perpetual::series::INTERVALS`].
+    /// `@kline_<interval>`, `kline:{symbol}:{interval}`. The detail is a place in [`ringside_views::perpetual::series::INTERVALS`].
     Candle = 22,
-    /// `_perpetual@continuousKline_<interval>`. The detail is a place in [`crate::view::perpetual::series::INTERVALS`].
+    /// `_perpetual@continuousKline_<interval>`. The detail is a place in [`ringside_views::perpetual::series::INTERVALS`].
     PairCandle = 23,
     /// `@miniTicker`, also of all markets.
     MiniDay = 24,

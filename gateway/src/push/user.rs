@@ -4,9 +4,9 @@
 use super::desk::Desk;
 use super::topic::{Kind, Topic};
 use crate::dialect::fapi::user::{UserChannel, UserEvent, accounts_of, tell};
-use crate::view::Views;
 use ringside_core::event::Event;
 use ringside_core::ids::AccountId;
+use ringside_views::Views;
 use std::sync::Arc;
 
 /// Takes notes of commands for the accounts that listen. Nothing is kept between commands.

@@ -6,7 +6,6 @@ pub mod edge;
 pub mod ranking;
 pub mod replays;
 
-use crate::archive::History;
 use crate::auth::Accounts;
 use crate::chain;
 use crate::chain::desk::Desk;
@@ -21,11 +20,12 @@ use crate::metrics::Metrics;
 use crate::proof::Proofs;
 use crate::push::hub::Hub;
 use crate::push::sessions::Sessions;
-use crate::view::{MarketReader, SharedViews};
 use edge::Edge;
 use ranking::Ranks;
 use replays::Replays;
 use ringside_core::ids::{AccountId, Address};
+use ringside_views::archive::History;
+use ringside_views::{MarketReader, SharedViews};
 use std::sync::Arc;
 
 /// What all worker threads share.

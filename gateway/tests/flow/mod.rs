@@ -8,8 +8,8 @@ use ringside_core::command::{
 };
 use ringside_core::ids::{AccountId, Address, MarketId, padded};
 use ringside_core::money::{AMOUNT_UNIT, UNIT, notional};
-use ringside_gateway::view::Views;
-use ringside_gateway::view::history::{FillQuery, FillRecord, Place};
+use ringside_views::Views;
+use ringside_views::history::{FillQuery, FillRecord, Place};
 
 /// The wallet of an account.
 pub(crate) fn address(account: u64) -> Address {

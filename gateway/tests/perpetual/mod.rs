@@ -5,7 +5,7 @@
 use ringside_core::command::{self, PerpetualParameter, PerpetualStatus, Side};
 use ringside_core::event::{self, Event, Execution};
 use ringside_core::ids::{AccountId, FIRST_PERPETUAL, MarketId, OrderId};
-use ringside_gateway::view::Views;
+use ringside_views::Views;
 
 /// The market of the story.
 pub(crate) const MARKET: MarketId = FIRST_PERPETUAL;

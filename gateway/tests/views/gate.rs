@@ -13,7 +13,7 @@ use ringside_core::ring::{self, Consumer, Mapping, Options, Producer, Wait};
 use ringside_core::{Engine, EngineConfig};
 use ringside_gateway::egress::{Egress, Listener, Told};
 use ringside_gateway::ingress::{EnginePhase, Ingress, Lane, Phase, Port, Priority, Submission};
-use ringside_gateway::view::{SharedViews, Views};
+use ringside_views::{SharedViews, Views};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

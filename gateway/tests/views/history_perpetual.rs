@@ -8,22 +8,22 @@ use ringside_core::command::{Command, OperatorNote};
 use ringside_core::engine::{Engine, EngineConfig};
 use ringside_core::event::Event;
 use ringside_core::ids::{FIRST_PERPETUAL, MarketId, OrderId, Sequence};
-use ringside_gateway::archive::History;
-use ringside_gateway::archive::archiver::Archiver;
-use ringside_gateway::archive::keyset::Walk;
-use ringside_gateway::archive::perpetual::{Archived, ORDERS, Source as RowSource};
-use ringside_gateway::archive::readers::Readers;
-use ringside_gateway::archive::rows;
-use ringside_gateway::view::perpetual::log::{ALL_FACETS, Page, Place, Row};
-use ringside_gateway::view::perpetual::order::{ForcedRecord, OrderRecord};
-use ringside_gateway::view::perpetual::rows::{
+use ringside_persist::archive::sqlite::Sqlite;
+use ringside_persist::recover::machine::Fold;
+use ringside_views::archive::History;
+use ringside_views::archive::archiver::Archiver;
+use ringside_views::archive::keyset::Walk;
+use ringside_views::archive::perpetual::{Archived, ORDERS, Source as RowSource};
+use ringside_views::archive::readers::Readers;
+use ringside_views::archive::rows;
+use ringside_views::perpetual::log::{ALL_FACETS, Page, Place, Row};
+use ringside_views::perpetual::order::{ForcedRecord, OrderRecord};
+use ringside_views::perpetual::rows::{
     AmendRecord, FillRecord, FundingRecord, IncomeRecord, MarginRecord, MarketTrade, OperatorRecord,
     PreventedRecord, TransferRecord,
 };
-use ringside_gateway::view::perpetual::series::{CandleQuery, INTERVALS, Source};
-use ringside_gateway::view::{RecentHistory, SharedViews, Views};
-use ringside_persist::archive::sqlite::Sqlite;
-use ringside_persist::recover::machine::Fold;
+use ringside_views::perpetual::series::{CandleQuery, INTERVALS, Source};
+use ringside_views::{RecentHistory, SharedViews, Views};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::PathBuf;

@@ -15,10 +15,10 @@ use ringside_core::engine::{Engine, EngineConfig};
 use ringside_core::event::{self, Event};
 use ringside_core::ids::{AccountId, MarketId, padded};
 use ringside_core::money::UNIT;
-use ringside_gateway::view::Views;
-use ringside_gateway::view::history::TimeRange;
-use ringside_gateway::view::kline::{Interval, KEPT, Kline};
-use ringside_gateway::view::ticker::Ticker;
+use ringside_views::Views;
+use ringside_views::history::TimeRange;
+use ringside_views::kline::{Interval, KEPT, Kline};
+use ringside_views::ticker::Ticker;
 use std::collections::BTreeMap;
 
 const MAKER: AccountId = 1;

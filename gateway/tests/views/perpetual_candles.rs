@@ -5,7 +5,7 @@ use crate::perpetual::{MARKET, Story};
 use ringside_core::command::Side;
 use ringside_core::event;
 use ringside_core::risk::perpetual::units::floor_value;
-use ringside_gateway::view::perpetual::series::{Candle, CandleQuery, INTERVALS, Source};
+use ringside_views::perpetual::series::{Candle, CandleQuery, INTERVALS, Source};
 
 /// Folds a recorded trade, an aggregate, as one trade.
 fn trade(story: &mut Story, recorded: &serde_json::Value) {

@@ -3,11 +3,11 @@
 use crate::perpetual::{START_NS, Story};
 use ringside_core::command::{PerpetualParameter, PerpetualState, PerpetualStatus, PerpetualTimeInForce};
 use ringside_core::event::{IndexState, PerpetualPrice, PerpetualSetting};
-use ringside_gateway::view::Views;
-use ringside_gateway::view::perpetual::log::Page;
-use ringside_gateway::view::perpetual::market;
-use ringside_gateway::view::perpetual::rows::{IncomeKind, name_tag};
-use ringside_gateway::view::perpetual::series::{CandleQuery, INTERVALS, Source};
+use ringside_views::Views;
+use ringside_views::perpetual::log::Page;
+use ringside_views::perpetual::market;
+use ringside_views::perpetual::rows::{IncomeKind, name_tag};
+use ringside_views::perpetual::series::{CandleQuery, INTERVALS, Source};
 
 /// The name `same`, padded.
 const SAME: [u8; 36] = *b"same\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";

@@ -20,8 +20,8 @@ use ringside_gateway::push::envelope::Form;
 use ringside_gateway::push::hub::Hub;
 use ringside_gateway::push::pusher::Pusher;
 use ringside_gateway::push::topic::{Kind, Topic};
-use ringside_gateway::view::kline::Interval;
-use ringside_gateway::view::{SharedViews, Views};
+use ringside_views::kline::Interval;
+use ringside_views::{SharedViews, Views};
 use std::sync::Arc;
 
 const START_MS: i64 = 1_700_000_000_000;

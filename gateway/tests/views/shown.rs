@@ -5,19 +5,19 @@ use crate::stored::{has, hex_of, hex_of_entry};
 use ringside_core::command::PerpetualParameter;
 use ringside_core::ids::{ALL_MARKETS, AccountId, AssetId, MarketId};
 use ringside_core::money::kept_rate;
-use ringside_gateway::archive::rows;
-use ringside_gateway::view::Views;
-use ringside_gateway::view::history::{FillQuery, FillRecord, OrderQuery, Place, TimeRange, TradeRecord};
-use ringside_gateway::view::kept::Kept;
-use ringside_gateway::view::kline::{Interval, Kline};
-use ringside_gateway::view::order::OrderRecord;
-use ringside_gateway::view::perpetual::Perpetuals;
-use ringside_gateway::view::perpetual::log::{FIRST_CANDLES, Log, Row};
-use ringside_gateway::view::perpetual::series::{CandleQuery, INTERVALS, Source};
 use ringside_persist::archive::row::Entry;
 use ringside_persist::archive::{
     ALL_FACETS, ArchiveReader, CandlesAsked, EntriesAsked, FillsAsked, OrdersAsked, Seconds,
 };
+use ringside_views::Views;
+use ringside_views::archive::rows;
+use ringside_views::history::{FillQuery, FillRecord, OrderQuery, Place, TimeRange, TradeRecord};
+use ringside_views::kept::Kept;
+use ringside_views::kline::{Interval, Kline};
+use ringside_views::order::OrderRecord;
+use ringside_views::perpetual::Perpetuals;
+use ringside_views::perpetual::log::{FIRST_CANDLES, Log, Row};
+use ringside_views::perpetual::series::{CandleQuery, INTERVALS, Source};
 use std::fmt::Write;
 
 /// Accounts and markets that are looked at: more than there are.

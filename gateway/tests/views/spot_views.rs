@@ -13,10 +13,10 @@ use ringside_core::event::{Done, Event};
 use ringside_core::ids::{ALL_MARKETS, AccountId, AssetId, MarketId, OrderId};
 use ringside_core::money::{AMOUNT_UNIT, UNIT, notional};
 use ringside_core::reject::Reject;
-use ringside_gateway::view::OrderSearch;
-use ringside_gateway::view::Views;
-use ringside_gateway::view::history::{FillQuery, FillRecord, OrderQuery, TimeRange, seconds};
-use ringside_gateway::view::order::OrderRecord;
+use ringside_views::OrderSearch;
+use ringside_views::Views;
+use ringside_views::history::{FillQuery, FillRecord, OrderQuery, TimeRange, seconds};
+use ringside_views::order::OrderRecord;
 use std::collections::BTreeMap;
 
 const ACCOUNTS: u64 = 12;

@@ -3,7 +3,7 @@
 //! `golden/rows` holds, for each list of rows of one length and each of its versions, how a row lies (`<list>_<version>.txt`); and
 //! for each time that a list changed a snapshot of views and an archive as the build of that time wrote them, each with a text of
 //! all that is in it. None of these files ever changes. **Where a test here fails after a change of a list**, the layout of a version
-//! that was written has been changed: undo that, append a version (`gateway/src/view/stored/mod.rs` says how), and have this write
+//! that was written has been changed: undo that, append a version (`gateway/views/src/stored/mod.rs` says how), and have this write
 //! the files of the new one: `RINGSIDE_BLESS=1 cargo test --release -p ringside-gateway --test views -- stored`.
 
 use crate::perpetual_flow::Flow;
@@ -16,29 +16,29 @@ use ringside_core::engine::{Engine, EngineConfig};
 use ringside_core::event::{self, Event};
 use ringside_core::ids::{ALL_MARKETS, Address, DRAFT_MARKET, FIRST_PERPETUAL, padded, text as text_of};
 use ringside_core::money::{AMOUNT_UNIT, UNIT};
-use ringside_gateway::archive::archiver::Archiver;
-use ringside_gateway::archive::perpetual::row_of;
-use ringside_gateway::archive::rows;
-use ringside_gateway::archive::rows::facets_of;
-use ringside_gateway::view::idempotency::KeyedOrder;
-use ringside_gateway::view::kept::{Kept, RowError, Stored};
-use ringside_gateway::view::perpetual::Added;
-use ringside_gateway::view::perpetual::account::Holding;
-use ringside_gateway::view::perpetual::configured::Change;
-use ringside_gateway::view::perpetual::day::Bucket;
-use ringside_gateway::view::perpetual::log::{FIRST_CANDLES, List, Row};
-use ringside_gateway::view::perpetual::operator::Pending;
-use ringside_gateway::view::perpetual::order::{ForcedRecord, OrderRecord};
-use ringside_gateway::view::perpetual::rows::{
-    AmendRecord, FillRecord, FundingRecord, IncomeRecord, MarginRecord, MarketTrade, OperatorRecord,
-    PreventedRecord, TransferRecord,
-};
-use ringside_gateway::view::perpetual::series::{Candle, ClosedCandle};
-use ringside_gateway::view::{RecentHistory, SharedViews, Upgraded, Views};
 use ringside_persist::archive::row::Entry;
 use ringside_persist::archive::sqlite::Sqlite;
 use ringside_persist::archive::{Archive, ArchiveError, Batch, Mark};
 use ringside_persist::recover::machine::Fold;
+use ringside_views::archive::archiver::Archiver;
+use ringside_views::archive::perpetual::row_of;
+use ringside_views::archive::rows;
+use ringside_views::archive::rows::facets_of;
+use ringside_views::idempotency::KeyedOrder;
+use ringside_views::kept::{Kept, RowError, Stored};
+use ringside_views::perpetual::Added;
+use ringside_views::perpetual::account::Holding;
+use ringside_views::perpetual::configured::Change;
+use ringside_views::perpetual::day::Bucket;
+use ringside_views::perpetual::log::{FIRST_CANDLES, List, Row};
+use ringside_views::perpetual::operator::Pending;
+use ringside_views::perpetual::order::{ForcedRecord, OrderRecord};
+use ringside_views::perpetual::rows::{
+    AmendRecord, FillRecord, FundingRecord, IncomeRecord, MarginRecord, MarketTrade, OperatorRecord,
+    PreventedRecord, TransferRecord,
+};
+use ringside_views::perpetual::series::{Candle, ClosedCandle};
+use ringside_views::{RecentHistory, SharedViews, Upgraded, Views};
 use std::cell::Cell;
 use std::io::{Read, Write};
 use std::path::PathBuf;

@@ -22,14 +22,14 @@ use ringside_core::command::{Command, OrderStatus, OrderType, PerpetualTimeInFor
 use ringside_core::engine::{Engine, EngineConfig};
 use ringside_core::event::Event;
 use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence};
-use ringside_gateway::archive::archiver::Archiver;
-use ringside_gateway::view::SharedViews;
 use ringside_persist::archive::row::{Entry, List, OrderRow, TradeRow};
 use ringside_persist::archive::sqlite::Sqlite;
 use ringside_persist::archive::{
     ALL_FACETS, Archive, ArchiveReader, Batch, EntriesAsked, FacetOf, FillsAsked, Mark, OrdersAsked, Seconds,
 };
 use ringside_persist::recover::machine::Fold;
+use ringside_views::SharedViews;
+use ringside_views::archive::archiver::Archiver;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -14,12 +14,12 @@ use crate::dialect::account::refusal::{self, invalid};
 use crate::dialect::address::{address_text, parse_address};
 use crate::dialect::fapi::text;
 use crate::dialect::spot::id::order_uuid_text;
-use crate::view::Views;
-use crate::view::deposit::{DepositRecord, VaultBook};
 use const_hex::encode_prefixed;
 use ringside_core::command::{HeldReason, RewindVault, pause};
 use ringside_core::event::RewindStage;
 use ringside_core::ids;
+use ringside_views::Views;
+use ringside_views::deposit::{DepositRecord, VaultBook};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 

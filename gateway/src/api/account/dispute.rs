@@ -12,12 +12,12 @@ use crate::dialect::account::refusal::{self, invalid};
 use crate::dialect::address::address_text;
 use crate::dialect::fapi::text;
 use crate::dialect::spot::id::{ParsedUuid, order_uuid_text, parse};
-use crate::view::Views;
-use crate::view::withdrawal::WithdrawalRecord;
 use const_hex::encode_prefixed;
 use ringside_core::command::SettleWithdrawal;
 use ringside_core::event::{ReleaseAlarm, WithdrawalJudged};
 use ringside_core::ids;
+use ringside_views::Views;
+use ringside_views::withdrawal::WithdrawalRecord;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 

@@ -14,8 +14,6 @@ use crate::dialect::account::impact::{endangered, shortfall};
 use crate::dialect::account::listing::{self, Wanted};
 use crate::dialect::account::refusal::{self, Refusal, invalid};
 use crate::dialect::fapi::{text as written, words};
-use crate::view::Views;
-use crate::view::perpetual::market::PerpetualMarket;
 use ringside_core::command::{
     ApplyDraft, Command, DraftPerpetual, PerpetualParameter as P, PerpetualState, ScheduleVipTier,
     SetPerpetualState,
@@ -23,6 +21,8 @@ use ringside_core::command::{
 use ringside_core::ids::{AssetName, MarketId, Symbol, padded};
 use ringside_core::reject::Reject;
 use ringside_core::risk::perpetual::bounds;
+use ringside_views::Views;
+use ringside_views::perpetual::market::PerpetualMarket;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::time::Duration;

@@ -6,8 +6,8 @@ use crate::api::{Answer, Call, Error, Handler, Response, Route};
 use crate::auth::access::Auth;
 use crate::dialect::account::{market, refusal};
 use crate::dialect::fapi::{encode, text};
-use crate::view::perpetual::Perpetuals;
-use crate::view::perpetual::market::PerpetualMarket;
+use ringside_views::perpetual::Perpetuals;
+use ringside_views::perpetual::market::PerpetualMarket;
 use serde_json::{Value, json};
 
 /// Oldest quote that is shown.

@@ -25,17 +25,17 @@ pub mod withdrawal;
 use super::docs::{Field, Param, Shape};
 use super::operate::REASON_LEN_MAX;
 use super::{Answer, Call, Error, Handler, Method, Query, Response, Route, StatusCode};
-use crate::archive::readers::Unreadable;
 use crate::auth::access::Auth;
 use crate::dialect::Dialect;
 use crate::dialect::account::params::typed;
 use crate::dialect::account::refusal::{self, Refusal, Refused};
 use crate::dialect::fapi;
 use crate::ingress::{Phase, Unavailable};
-use crate::view::Views;
-use crate::view::perpetual::market::PerpetualMarket;
-use crate::view::perpetual::order::OrderRecord;
 use parking_lot::RwLockReadGuard;
+use ringside_views::Views;
+use ringside_views::archive::readers::Unreadable;
+use ringside_views::perpetual::market::PerpetualMarket;
+use ringside_views::perpetual::order::OrderRecord;
 use serde_json::value::RawValue;
 
 impl From<Refused> for Error {

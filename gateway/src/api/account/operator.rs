@@ -16,15 +16,15 @@ use crate::dialect::address::parse_address;
 use crate::dialect::fapi::params::Decimal;
 use crate::dialect::fapi::{text, words};
 use crate::ingress::Priority;
-use crate::view::Views;
-use crate::view::ledger::LedgerProof;
-use crate::view::perpetual::log::Page;
-use crate::view::perpetual::rows::OperatorRecord;
 use ringside_core::command::{
     Body, Command, CreditPerpetual, PauseWithdrawals, PerpetualState, ProveLedger, SetManualPrice,
     SetPerpetualAccount, SetPerpetualState, account_mask, pause,
 };
 use ringside_core::ids::{Address, MarketId, Symbol};
+use ringside_views::Views;
+use ringside_views::ledger::LedgerProof;
+use ringside_views::perpetual::log::Page;
+use ringside_views::perpetual::rows::OperatorRecord;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 

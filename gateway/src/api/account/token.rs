@@ -13,12 +13,12 @@ use crate::dialect::account::params::{member, number, typed};
 use crate::dialect::account::refusal::{self, Refused};
 use crate::dialect::address::{address_text, parse_address};
 use crate::dialect::fapi::text;
-use crate::view::Views;
-use crate::view::deposit::TokenRecord;
 use ringside_core::command::{DECIMALS_MAX, SetToken, token_pause};
 use ringside_core::ids::{AssetName, padded, text as name_of};
 use ringside_core::money::{AMOUNT_UNIT, Amount};
 use ringside_core::reject::Reject;
+use ringside_views::Views;
+use ringside_views::deposit::TokenRecord;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 

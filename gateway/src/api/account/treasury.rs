@@ -12,12 +12,12 @@ use crate::dialect::account::params::{member, number, typed};
 use crate::dialect::account::refusal::{self, Refusal, invalid};
 use crate::dialect::account::treasury::End;
 use crate::dialect::fapi::{margin, text};
-use crate::view::Views;
 use ringside_core::command::{MoveTreasury, TreasuryPlace};
 use ringside_core::ids::{AccountId, AssetName, FEE_ACCOUNT, padded};
 use ringside_core::money::{AMOUNT_PER_MICRO, Amount};
 use ringside_core::reject::Reject;
 use ringside_core::risk::perpetual::takeover::fund_withdrawable;
+use ringside_views::Views;
 use serde_json::json;
 use serde_json::value::RawValue;
 

@@ -11,9 +11,9 @@ use crate::dialect::account::params::limit;
 use crate::dialect::account::refusal::{self, Refused, invalid};
 use crate::dialect::spot::withdrawal::{WithdrawBody, status};
 use crate::http::fault::Denied;
-use crate::view::Views;
 use ringside_core::command::Ledger;
 use ringside_core::reject::Reject;
+use ringside_views::Views;
 
 const TOKEN: &str = withdrawal::asset_of(Ledger::Perpetual);
 const STATUSES: Shape = Shape::OneOf(&["signed", "confirmed", "expired"]);

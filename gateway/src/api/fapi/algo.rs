@@ -12,11 +12,11 @@ use crate::dialect::fapi::params::Params;
 use crate::dialect::fapi::place::{self, Names};
 use crate::dialect::fapi::{algo, refusal};
 use crate::ingress::Priority;
-use crate::view::perpetual::log::Page;
-use crate::view::perpetual::order::OrderRecord;
 use ringside_core::command::{CancelAllPerpetual, CancelPerpetual, order_class};
 use ringside_core::ids::MarketId;
 use ringside_core::reject::Reject;
+use ringside_views::perpetual::log::Page;
+use ringside_views::perpetual::order::OrderRecord;
 use serde_json::{Value, json};
 
 /// Most rows that a page may lie behind: pages are counted, so that a far one has to be walked to.

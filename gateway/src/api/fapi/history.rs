@@ -3,11 +3,11 @@
 
 use super::{READ, by_query, from_archive, later, market, optional_market, params, shape, views, within};
 use crate::api::{Answer, Call, Query, Response, Route};
-use crate::archive::perpetual::Archived;
 use crate::dialect::fapi::{encode, refusal, text, words};
-use crate::view::perpetual::log::Page;
-use crate::view::perpetual::rows::{FillRecord, IncomeKind, IncomeRecord, MarginRecord, PreventedRecord};
 use ringside_core::command::SelfTradePrevention;
+use ringside_views::archive::perpetual::Archived;
+use ringside_views::perpetual::log::Page;
+use ringside_views::perpetual::rows::{FillRecord, IncomeKind, IncomeRecord, MarginRecord, PreventedRecord};
 use serde_json::{Value, json};
 
 const DAY_MS: i64 = 86_400_000;

@@ -6,10 +6,10 @@ use crate::api::{Call, Error, Response};
 use crate::dialect::fapi::params::Params;
 use crate::dialect::fapi::refusal;
 use crate::dialect::spot::decode::is_idempotency_key;
-use crate::view::idempotency::Outcome;
 use crate::worker::replays::Keyed;
 use ringside_core::command::PlacePerpetual;
 use ringside_core::reject::Reject;
+use ringside_views::idempotency::Outcome;
 
 /// The parameter; in a batch each element has its own.
 const KEY: &str = "idempotencyKey";

@@ -6,9 +6,9 @@ use crate::api::{Answer, Call, Handler, Method, Query, Response, Route, Weight};
 use crate::auth::access::Auth;
 use crate::dialect::fapi::params::Params;
 use crate::dialect::fapi::{encode, margin, refusal, text};
-use crate::view::perpetual::market::PerpetualMarket;
 use ringside_core::command::PerpetualParameter;
 use ringside_core::ids::FEE_ACCOUNT;
+use ringside_views::perpetual::market::PerpetualMarket;
 use serde_json::{Value, json};
 
 const fn get(

@@ -18,18 +18,18 @@ pub mod shape;
 
 use super::docs::Param;
 use super::{Call, Error, Handler, Later, Method, Query, Response, Route, StatusCode, Weight};
-use crate::archive::readers::Unreadable;
 use crate::auth::access::{Auth, Permission};
 use crate::dialect::Dialect;
 use crate::dialect::fapi::params::Params;
 use crate::dialect::fapi::refusal::{self, Refusal};
 use crate::dialect::fapi::reject;
 use crate::ingress::{Phase, Priority, Reply, Unavailable};
-use crate::view::Views;
-use crate::view::perpetual::log::Page;
-use crate::view::perpetual::market::PerpetualMarket;
 use parking_lot::RwLockReadGuard;
 use ringside_core::command::{Body, Command};
+use ringside_views::Views;
+use ringside_views::archive::readers::Unreadable;
+use ringside_views::perpetual::log::Page;
+use ringside_views::perpetual::market::PerpetualMarket;
 use serde_json::Value;
 use std::ops::RangeInclusive;
 

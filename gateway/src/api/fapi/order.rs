@@ -8,7 +8,6 @@ use crate::dialect::fapi::place::{self, Names};
 use crate::dialect::fapi::{order, refusal, reject};
 use crate::http::order_rate::OrderCount;
 use crate::ingress::{Priority, Reply};
-use crate::view::perpetual::order::OrderRecord;
 use ringside_core::command::{
     CancelAllPerpetual, CancelPerpetual, ClientOrder, PerpetualOrderType, PlacePerpetual, SetCountdown,
     order_class, order_flag,
@@ -17,6 +16,7 @@ use ringside_core::event;
 use ringside_core::ids::{ALL_MARKETS, MarketId};
 use ringside_core::money::Quantity;
 use ringside_core::reject::Reject;
+use ringside_views::perpetual::order::OrderRecord;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

@@ -6,10 +6,10 @@ use super::{READ, by_symbol, from_archive, later, market, optional_market, param
 use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
 use crate::dialect::fapi::params::Params;
 use crate::dialect::fapi::{order, place, refusal, text};
-use crate::view::Views;
-use crate::view::perpetual::log::Page;
-use crate::view::perpetual::order::{Forced, ForcedRecord, OrderRecord};
-use crate::view::perpetual::rows::AmendRecord;
+use ringside_views::Views;
+use ringside_views::perpetual::log::Page;
+use ringside_views::perpetual::order::{Forced, ForcedRecord, OrderRecord};
+use ringside_views::perpetual::rows::AmendRecord;
 use serde_json::{Value, json};
 
 const DAY_MS: i64 = 86_400_000;

@@ -7,9 +7,9 @@ use crate::api::docs::Param;
 use crate::api::{Answer, Call, Later, Query, Response, Route};
 use crate::auth::access::Auth;
 use crate::dialect::fapi::{encode, refusal, text};
-use crate::view::perpetual::log::Page;
-use crate::view::perpetual::rows::{FundingRecord, MarketTrade};
-use crate::view::perpetual::series::{CandleQuery, INTERVALS, Source};
+use ringside_views::perpetual::log::Page;
+use ringside_views::perpetual::rows::{FundingRecord, MarketTrade};
+use ringside_views::perpetual::series::{CandleQuery, INTERVALS, Source};
 use serde_json::{Value, json};
 
 const fn klines(

@@ -12,10 +12,10 @@ use crate::dialect::spot::admin::{
 };
 use crate::dialect::spot::refusal::{self, Refusal};
 use crate::dialect::spot::words;
-use crate::view::market::MarketRecord;
 use ringside_core::command::{Body, MarketStatus, SetMarketStatus};
 use ringside_core::ids::text;
 use ringside_core::reject::Reject;
+use ringside_views::market::MarketRecord;
 use std::time::Duration;
 
 /// How long the answer to a delisting waits for the last order to end, and how often it looks. A million orders take seconds.

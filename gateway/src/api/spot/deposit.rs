@@ -9,8 +9,8 @@ use crate::config::Wallet;
 use crate::dialect::address::address_text;
 use crate::dialect::spot::deposit::{DepositKey, Parts, Shown, pending, status, taken};
 use crate::dialect::spot::{decode, refusal};
-use crate::view::deposit::DepositRecord;
 use ringside_core::command::{DepositStatus, token_pause};
+use ringside_views::deposit::DepositRecord;
 use serde_json::json;
 
 const STATUSES: Shape = Shape::OneOf(&["pending", "credited"]);

@@ -14,12 +14,12 @@ pub mod transfer;
 pub mod withdrawal;
 
 use super::{Call, Error, StatusCode};
-use crate::archive::readers::Unreadable;
 use crate::dialect::spot::refusal::{self, Refusal};
 use crate::ingress::{Phase, Unavailable};
-use crate::view::Views;
-use crate::view::market::MarketRecord;
 use parking_lot::RwLockReadGuard;
+use ringside_views::Views;
+use ringside_views::archive::readers::Unreadable;
+use ringside_views::market::MarketRecord;
 
 /// So much of what is no token is shown, characters: more than the name of one has.
 const TOKEN_SHOWN: usize = 32;

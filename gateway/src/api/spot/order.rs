@@ -7,10 +7,10 @@ use crate::auth::access::{Auth, Permission};
 use crate::dialect::spot::id::{self, ParsedUuid};
 use crate::dialect::spot::{decode, encode, refusal};
 use crate::ingress::Priority;
-use crate::view::history::OrderQuery;
-use crate::view::order::OrderRecord;
 use ringside_core::command::{CancelAll, CancelOrder, Command};
 use ringside_core::ids::{ALL_MARKETS, OrderId};
+use ringside_views::history::OrderQuery;
+use ringside_views::order::OrderRecord;
 
 const ID: Param = Param::path("id", UUID_SENT, "UUID of the order");
 const SYMBOL: Param = Param::optional("symbol", Shape::Text, "One market only");

@@ -8,12 +8,12 @@ use crate::dialect::spot::decode::{PlaceBody, UNSUPPORTED, place_order};
 use crate::dialect::spot::{encode, id, refusal};
 use crate::http::order_rate::OrderCount;
 use crate::ingress::Priority;
-use crate::view::market::MarketRecord;
 use hyper::header::HeaderValue;
 use ringside_core::command::{Command, MarketStatus, PlaceOrder};
 use ringside_core::event;
 use ringside_core::ids::AccountId;
 use ringside_core::reject::Reject;
+use ringside_views::market::MarketRecord;
 
 /// Scope of the keys of this route. Stands in hashes that the journal holds.
 const SCOPE: &str = "POST /spot/orders";

@@ -5,7 +5,7 @@ use crate::api::docs::{Param, Shape, TOKEN};
 use crate::api::{Answer, Call, Handler, Method, Response, Route};
 use crate::auth::access::{Auth, Permission};
 use crate::dialect::spot::{decode, encode, refusal};
-use crate::view::history::FillQuery;
+use ringside_views::history::FillQuery;
 
 /// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[

@@ -10,11 +10,11 @@ use crate::dialect::spot::transfer::{
 };
 use crate::dialect::spot::{decode, refusal};
 use crate::ingress::Priority;
-use crate::view::perpetual::log::Page;
-use crate::view::perpetual::rows::TransferRecord;
 use crate::worker::replays::Keyed;
 use ringside_core::command::{Command, TransferOnce};
 use ringside_core::reject::Reject;
+use ringside_views::perpetual::log::Page;
+use ringside_views::perpetual::rows::TransferRecord;
 
 /// Scope of the keys of this route. Stands in hashes that the journal holds.
 const SCOPE: &str = "POST /spot/transfer";

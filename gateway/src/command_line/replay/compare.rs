@@ -2,11 +2,11 @@
 //! quote in 10^-16 (price x quantity), spot fees in 10^-18 of what the side receives, perpetual money in 10^-6.
 
 use super::Change;
-use crate::view::Views;
 use ringside_core::command::{self, Command, Side};
 use ringside_core::event::{self, Event, LiquidationStep};
 use ringside_core::ids::{AccountId, FEE_ACCOUNT, MarketId, Sequence};
 use ringside_core::reject::Reject;
+use ringside_views::Views;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -3,7 +3,6 @@
 
 use crate::boot::ViewFold;
 use crate::dialect::decimal::{parse_bps, parse_entry};
-use crate::view::Views;
 use ringside_core::Engine;
 use ringside_core::command::{
     Command, Kind, PerpetualParameter as Parameter, SetPerpetualParameter, SetVipTier, UpdateMarket,
@@ -12,6 +11,7 @@ use ringside_core::command::{
 use ringside_core::event::Event;
 use ringside_core::money::FeeRate;
 use ringside_persist::recover::machine::Fold;
+use ringside_views::Views;
 use std::str::FromStr;
 
 /// Parameters of a perpetual market that are rates, by the name that is used here. All in 10^-8.

@@ -1,9 +1,9 @@
 //! The audit log as operators read it: who did what, when, from where, why, and what came of it.
 
-use crate::view::perpetual::rows::OperatorRecord;
 use const_hex::encode_prefixed;
 use ringside_core::command::Kind;
 use ringside_core::reject::Reject;
+use ringside_views::perpetual::rows::OperatorRecord;
 use serde_json::{Value, json};
 use std::net::Ipv6Addr;
 

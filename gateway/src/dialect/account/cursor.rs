@@ -5,8 +5,8 @@
 //! in the same millisecond may have a smaller number than one that was passed.
 
 use super::refusal::{INVALID_CURSOR, Refused};
-use crate::view::perpetual::log::Place;
 use ringside_core::ids::MarketId;
+use ringside_views::perpetual::log::Place;
 use sha2::{Digest, Sha256};
 
 const VERSION: u8 = 1;

@@ -1,9 +1,9 @@
 //! The answer of fee-info (`account.md` 3).
 
 use crate::dialect::fapi::{fees, text};
-use crate::view::perpetual::Perpetuals;
 use ringside_core::event::{VipChange, VipTier, VipTierScheduled};
 use ringside_core::ids::AccountId;
+use ringside_views::perpetual::Perpetuals;
 use serde_json::{Value, json};
 
 /// Days of volume that a tier is earned with.

@@ -1,15 +1,15 @@
 //! What a change of a market would do to those who hold something there, worked out from the views (`account.md` 13): so that operators
 //! see it before they confirm.
 
-use crate::view::perpetual::Perpetuals;
-use crate::view::perpetual::account::Holding;
-use crate::view::perpetual::market::PerpetualMarket;
 use ringside_core::command::MarginMode;
 use ringside_core::ids::FEE_ACCOUNT;
 use ringside_core::money::{Money, Price, RATE_ONE, Rate};
 use ringside_core::risk::perpetual::bracket::Brackets;
 use ringside_core::risk::perpetual::position::Position;
 use ringside_core::risk::perpetual::units::{floor_div, notional};
+use ringside_views::perpetual::Perpetuals;
+use ringside_views::perpetual::account::Holding;
+use ringside_views::perpetual::market::PerpetualMarket;
 
 /// Scopes that would fall below their maintenance margin, and what their positions are worth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -6,9 +6,6 @@ use super::refusal::{INVALID_PARAMETER, Refused, invalid};
 use crate::dialect::decimal;
 use crate::dialect::fapi::params::Members;
 use crate::dialect::fapi::{text, words};
-use crate::view::perpetual::Perpetuals;
-use crate::view::perpetual::configured::Change;
-use crate::view::perpetual::market::PerpetualMarket;
 use ringside_core::command::{
     Command, DraftPerpetual, PerpetualParameter as P, PerpetualState, ScheduleVipTier, SetBrackets,
     SetPerpetualParameter, SetSource,
@@ -19,6 +16,9 @@ use ringside_core::risk::perpetual::bounds::{
     self, Allowed, Breach, Field, SOURCES_MAX, STALE_MS_MAX, TIERS_MAX, TierField, WEIGHT_MAX,
 };
 use ringside_core::risk::perpetual::bracket::BracketRow;
+use ringside_views::perpetual::Perpetuals;
+use ringside_views::perpetual::configured::Change;
+use ringside_views::perpetual::market::PerpetualMarket;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 

@@ -1,9 +1,9 @@
 //! Perpetual markets as these routes show them (`account.md` 9).
 
 use crate::dialect::fapi::{text, words};
-use crate::view::perpetual::Perpetuals;
-use crate::view::perpetual::market::PerpetualMarket;
 use ringside_core::command::PerpetualParameter as Setting;
+use ringside_views::perpetual::Perpetuals;
+use ringside_views::perpetual::market::PerpetualMarket;
 use serde_json::{Value, json};
 
 const HOUR_MS: i64 = 3_600_000;

@@ -3,10 +3,10 @@
 use super::params::member;
 use super::refusal::{self, Refused, invalid};
 use crate::dialect::fapi::words;
-use crate::view::perpetual::Perpetuals;
 use ringside_core::command::MarginMode;
 use ringside_core::ids::AccountId;
 use ringside_core::reject::Reject;
+use ringside_views::perpetual::Perpetuals;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};

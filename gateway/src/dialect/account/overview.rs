@@ -2,9 +2,9 @@
 
 use crate::dialect::decimal::write_amount;
 use crate::dialect::fapi::{margin, text};
-use crate::view::Views;
 use ringside_core::ids::AccountId;
 use ringside_core::money::{Amount, UNIT};
+use ringside_views::Views;
 use serde_json::{Value, json};
 
 /// The token that values are told in.

@@ -6,8 +6,6 @@ use super::refusal::{self, Refused, invalid};
 use crate::dialect::fapi::margin::{self, Figures, Held};
 use crate::dialect::fapi::params::Decimal;
 use crate::dialect::fapi::{fees, place, text, words};
-use crate::view::perpetual::Perpetuals;
-use crate::view::perpetual::market::PerpetualMarket;
 use ringside_core::command::{
     PerpetualOrderType, PerpetualParameter as Setting, PerpetualState, PlacePerpetual, Side,
 };
@@ -21,6 +19,8 @@ use ringside_core::risk::perpetual::order_margin::{
 use ringside_core::risk::perpetual::preview::{SLIPPAGE_ONE, slippage};
 use ringside_core::risk::perpetual::units::{PRODUCTS_PER_MICRO, ceil_value, floor_value};
 use ringside_core::risk::perpetual::{band, fee, reduce_only};
+use ringside_views::perpetual::Perpetuals;
+use ringside_views::perpetual::market::PerpetualMarket;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

@@ -1,12 +1,12 @@
 //! Orders of the conditional-order service as it shows them (`perpetual.md` 11).
 
 use super::{text, words};
-use crate::view::perpetual::order::OrderRecord;
 use ringside_core::command::{
     PerpetualOrderType, PerpetualStatus, PerpetualTimeInForce, PriceMatch, SelfTradePrevention, Side,
     WorkingType, order_flag,
 };
 use ringside_core::risk::perpetual::units::average_price;
+use ringside_views::perpetual::order::OrderRecord;
 use serde_json::{Value, json};
 
 /// The status of an order, and of what it became.

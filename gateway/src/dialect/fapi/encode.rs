@@ -2,14 +2,14 @@
 
 use super::margin::{Figures, Held};
 use super::{text, words};
-use crate::view::depth::Book;
-use crate::view::perpetual::day::{DAY_MS, Day};
-use crate::view::perpetual::market::PerpetualMarket;
-use crate::view::perpetual::order::OrderTable;
-use crate::view::perpetual::rows::{FillRecord, IncomeKind, IncomeRecord, MarketTrade};
-use crate::view::perpetual::series::Candle;
 use ringside_core::command::{MarginMode, PerpetualParameter as Setting, Side};
 use ringside_core::money::{RATE_ONE, UNIT};
+use ringside_views::depth::Book;
+use ringside_views::perpetual::day::{DAY_MS, Day};
+use ringside_views::perpetual::market::PerpetualMarket;
+use ringside_views::perpetual::order::OrderTable;
+use ringside_views::perpetual::rows::{FillRecord, IncomeKind, IncomeRecord, MarketTrade};
+use ringside_views::perpetual::series::Candle;
 use serde_json::{Value, json};
 
 /// The seven types and five times in force are words of `perpetual.md` 1.

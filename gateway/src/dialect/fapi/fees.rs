@@ -1,11 +1,11 @@
 //! What an account pays: the rates of its tier, the discounts on them, and what comes of both (`account.md` 3, `risk.md` 9). The
 //! arithmetic is the engine's own.
 
-use crate::view::perpetual::Perpetuals;
-use crate::view::perpetual::account::PerpetualAccount;
 use ringside_core::command::PerpetualParameter;
 use ringside_core::money::Rate;
 use ringside_core::risk::perpetual::fee;
+use ringside_views::perpetual::Perpetuals;
+use ringside_views::perpetual::account::PerpetualAccount;
 
 /// One entry of the discount stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

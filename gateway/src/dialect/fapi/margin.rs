@@ -2,10 +2,6 @@
 //!
 //! The arithmetic is the engine's own; nothing here is kept or decided.
 
-use crate::view::perpetual::Perpetuals;
-use crate::view::perpetual::account::{Holding, LEVERAGE_DEFAULT, PerpetualAccount};
-use crate::view::perpetual::market::PerpetualMarket;
-use crate::view::perpetual::order::OrderTable;
 use ringside_core::command::{MarginMode, Side};
 use ringside_core::ids::{AccountId, MarketId};
 use ringside_core::money::{Money, Price};
@@ -14,6 +10,10 @@ use ringside_core::risk::perpetual::bracket::Brackets;
 use ringside_core::risk::perpetual::order_margin::{Bucket, Cross, Exposure, margin};
 use ringside_core::risk::perpetual::position::Position;
 use ringside_core::risk::perpetual::units;
+use ringside_views::perpetual::Perpetuals;
+use ringside_views::perpetual::account::{Holding, LEVERAGE_DEFAULT, PerpetualAccount};
+use ringside_views::perpetual::market::PerpetualMarket;
+use ringside_views::perpetual::order::OrderTable;
 use std::collections::BTreeSet;
 
 /// One market of an account.

@@ -3,13 +3,13 @@
 
 use super::object::Object;
 use super::words;
-use crate::view::perpetual::order::OrderRecord;
 use ringside_core::command::{
     PerpetualOrderType, PerpetualStatus, PerpetualTimeInForce, PriceMatch, SelfTradePrevention, Side,
     WorkingType, order_flag,
 };
 use ringside_core::ids::{self, Symbol};
 use ringside_core::risk::perpetual::units::average_price;
+use ringside_views::perpetual::order::OrderRecord;
 use serde::ser::{Error, Serialize, Serializer};
 use serde_json::value::RawValue;
 

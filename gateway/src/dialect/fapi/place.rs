@@ -8,9 +8,6 @@ use super::refusal::{self, Refusal};
 use super::text;
 use super::words;
 use crate::dialect::is_nothing;
-use crate::view::depth::Book;
-use crate::view::perpetual::Perpetuals;
-use crate::view::perpetual::market::{MarketTable, PerpetualMarket};
 use ringside_core::command::{
     ClientOrder, ModifyPerpetual, PerpetualOrderType, PerpetualParameter as Setting, PerpetualState,
     PerpetualTimeInForce, PlacePerpetual, PriceMatch, SelfTradePrevention, Side, WorkingType, order_flag,
@@ -18,6 +15,9 @@ use ringside_core::command::{
 use ringside_core::ids::AccountId;
 use ringside_core::money::{Money, Price, Quantity, UNIT};
 use ringside_core::reject::Reject;
+use ringside_views::depth::Book;
+use ringside_views::perpetual::Perpetuals;
+use ringside_views::perpetual::market::{MarketTable, PerpetualMarket};
 
 /// Greatest length of a client's name of an order.
 const CLIENT_ORDER_LEN: usize = 36;

@@ -4,12 +4,12 @@
 use super::words;
 use super::{encode, text};
 use crate::dialect::decimal::{write_entry, write_i64, write_u64};
-use crate::view::perpetual::day::{DAY_MS, Day};
-use crate::view::perpetual::market::PerpetualMarket;
-use crate::view::perpetual::series::Candle;
 use ringside_core::command::Side;
 use ringside_core::ids::TradeId;
 use ringside_core::money::{Price, Quantity, Rate};
+use ringside_views::perpetual::day::{DAY_MS, Day};
+use ringside_views::perpetual::market::PerpetualMarket;
+use ringside_views::perpetual::series::Candle;
 
 /// A level: price and total.
 pub type Level = (Price, i128);

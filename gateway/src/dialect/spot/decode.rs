@@ -9,12 +9,12 @@ use super::refusal::{self, Refusal};
 use super::words;
 use crate::dialect::decimal::{parse_amount, parse_entry_down, plain};
 use crate::dialect::is_nothing;
-use crate::view::history::TimeRange;
 use ringside_core::command::{
     OrderStatus, OrderType, PlaceOrder, SelfTradePrevention, Side, TimeInForce, place_flag,
 };
 use ringside_core::ids::{AccountId, MarketId};
 use ringside_core::money::{Amount, Price, Quantity};
+use ringside_views::history::TimeRange;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;

@@ -3,10 +3,10 @@
 
 use super::withdrawal::decimal;
 use crate::dialect::address::{address_text, parse_address};
-use crate::view::Views;
-use crate::view::deposit::DepositRecord;
 use ringside_core::command::{DepositStatus, HeldReason};
 use ringside_core::ids::Address;
+use ringside_views::Views;
+use ringside_views::deposit::DepositRecord;
 use serde::Serialize;
 
 /// Names a deposit.

@@ -5,15 +5,15 @@ use super::id::order_uuid;
 use super::refusal;
 use super::words;
 use crate::dialect::decimal::{write_amount, write_bps, write_entry, write_i64, write_total, write_u64};
-use crate::view::balance::BalanceRow;
-use crate::view::history::{FillRecord, Role, TradeRecord, seconds};
-use crate::view::kline::{Interval, Kline};
-use crate::view::market::MarketRecord;
-use crate::view::order::OrderRecord;
-use crate::view::ticker::Ticker;
 use ringside_core::command::{OrderType, Side};
 use ringside_core::event;
 use ringside_core::money::{Amount, Price, Quantity, notional};
+use ringside_views::balance::BalanceRow;
+use ringside_views::history::{FillRecord, Role, TradeRecord, seconds};
+use ringside_views::kline::{Interval, Kline};
+use ringside_views::market::MarketRecord;
+use ringside_views::order::OrderRecord;
+use ringside_views::ticker::Ticker;
 
 /// Bytes that most orders need without fills: one allocation per reply.
 pub const ORDER_LEN: usize = 384;

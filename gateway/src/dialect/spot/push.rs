@@ -4,13 +4,13 @@
 use super::encode::{fee, level, list, order_without_times, price_and_quantity, text, ticker_members};
 use super::words;
 use crate::dialect::decimal::{write_amount, write_entry, write_i64, write_total, write_u64};
-use crate::view::history::{FillRecord, seconds};
-use crate::view::kline::{Interval, Kline};
-use crate::view::market::MarketRecord;
-use crate::view::order::OrderRecord;
-use crate::view::ticker::Ticker;
 use ringside_core::command::TimeInForce;
 use ringside_core::money::Price;
+use ringside_views::history::{FillRecord, seconds};
+use ringside_views::kline::{Interval, Kline};
+use ringside_views::market::MarketRecord;
+use ringside_views::order::OrderRecord;
+use ringside_views::ticker::Ticker;
 
 /// The levels that one command changed, with their new totals; 0 removes.
 pub fn depth_diff(

@@ -3,9 +3,9 @@
 use super::decode::{number, text};
 use super::refusal::{self, Refusal};
 use crate::dialect::decimal::{parse_amount, write_amount};
-use crate::view::perpetual::rows::TransferRecord;
 use ringside_core::money::Amount;
 use ringside_core::reject::Reject;
+use ringside_views::perpetual::rows::TransferRecord;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! Enumerations as words: any case in, lower case out. One list per enumeration serves both ways.
 
-use crate::view::kline::Interval;
 use ringside_core::command::{MarketStatus, OrderStatus, OrderType, Side, TimeInForce};
+use ringside_views::kline::Interval;
 
 /// Words of [`Side`].
 pub const SIDES: &[(&str, Side)] = &[("buy", Side::Buy), ("sell", Side::Sell)];

@@ -3,14 +3,14 @@
 
 use super::super::topic::Topic;
 use crate::dialect::spot::{encode, push};
-use crate::view::balance::BalanceRow;
-use crate::view::history::{FillRecord, TradeRecord};
-use crate::view::kline::{Interval, Kline};
-use crate::view::market::MarketView;
-use crate::view::order::OrderRecord;
-use crate::view::ticker::Ticker;
 use ringside_core::ids::MarketId;
 use ringside_core::money::Price;
+use ringside_views::balance::BalanceRow;
+use ringside_views::history::{FillRecord, TradeRecord};
+use ringside_views::kline::{Interval, Kline};
+use ringside_views::market::MarketView;
+use ringside_views::order::OrderRecord;
+use ringside_views::ticker::Ticker;
 use std::ops::Range;
 
 /// What a push will say.

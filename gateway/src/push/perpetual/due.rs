@@ -7,8 +7,8 @@ use crate::dialect::fapi::stream;
 use crate::push::desk::Desk;
 use crate::push::note::perpetual::{MarketNote, What};
 use crate::push::topic::{Kind, Topic};
-use crate::view::Views;
 use ringside_core::ids::ALL_MARKETS;
+use ringside_views::Views;
 use std::time::Duration;
 
 impl Board {

@@ -4,13 +4,13 @@ use super::super::stream_name;
 use super::super::topic::{Kind, Topic};
 use super::depth::Gathered;
 use crate::dialect::fapi::stream::{Aggregate, Forced, Level};
-use crate::view::Views;
-use crate::view::perpetual::day::Day;
-use crate::view::perpetual::is_liquidation;
-use crate::view::perpetual::series::INTERVALS;
 use ringside_core::event;
 use ringside_core::ids::{MarketId, OrderId, TradeId};
 use ringside_core::risk::perpetual::units::average_price;
+use ringside_views::Views;
+use ringside_views::perpetual::day::Day;
+use ringside_views::perpetual::is_liquidation;
+use ringside_views::perpetual::series::INTERVALS;
 use std::collections::VecDeque;
 
 /// How long trades join one row, milliseconds.

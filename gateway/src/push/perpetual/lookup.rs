@@ -1,12 +1,12 @@
 //! What the views show of a perpetual market, as streams and snapshots tell it: the best levels, the mark, a candle.
 
 use crate::dialect::fapi::stream::{Level, Mark, Stick};
-use crate::view::Views;
-use crate::view::depth::Book;
-use crate::view::perpetual::market::PerpetualMarket;
-use crate::view::perpetual::series::{INTERVALS, Source};
 use ringside_core::ids::MarketId;
 use ringside_core::money::Price;
+use ringside_views::Views;
+use ringside_views::depth::Book;
+use ringside_views::perpetual::market::PerpetualMarket;
+use ringside_views::perpetual::series::{INTERVALS, Source};
 
 /// Levels of a side in channel `orderbook`.
 pub const BOOK_LEVELS: usize = 30;

@@ -21,16 +21,16 @@ use super::topic::{Kind, Topic, TopicMap};
 use crate::dialect::fapi::stream::{self, Label, Level};
 use crate::dialect::fapi::words;
 use crate::egress::Told;
-use crate::view::Views;
-use crate::view::depth::Book;
-use crate::view::perpetual::market::PerpetualMarket;
-use crate::view::perpetual::series::INTERVALS;
 use gather::{Live, State};
 use lookup::{best, mark_of, stick, top};
 use ringside_core::command;
 use ringside_core::event::{self, Event};
 use ringside_core::ids::{ALL_MARKETS, FIRST_PERPETUAL, MarketId};
 use ringside_core::money::Price;
+use ringside_views::Views;
+use ringside_views::depth::Book;
+use ringside_views::perpetual::market::PerpetualMarket;
+use ringside_views::perpetual::series::INTERVALS;
 use std::collections::VecDeque;
 
 /// What all speeds are multiples of, milliseconds.

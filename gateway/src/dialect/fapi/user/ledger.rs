@@ -1,11 +1,11 @@
 //! What an account has between the steps of one command: what the command found of it, then what the engine tells.
 
-use crate::view::perpetual::Perpetuals;
-use crate::view::perpetual::account::Holding;
 use ringside_core::command::MarginMode;
 use ringside_core::event::{Event, PerpetualPosition, PerpetualWallet};
 use ringside_core::ids::{AccountId, MarketId};
 use ringside_core::money::Money;
+use ringside_views::perpetual::Perpetuals;
+use ringside_views::perpetual::account::Holding;
 
 /// See the module.
 pub(super) struct Ledger<'a> {

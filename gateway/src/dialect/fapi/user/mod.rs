@@ -10,9 +10,9 @@ pub use tell::{accounts_of, tell};
 pub use write::listen_key_expired;
 
 use crate::dialect::fapi::refusal::Refusal;
-use crate::view::perpetual::order::OrderRecord;
 use ringside_core::event::VipChange;
 use ringside_core::ids::Symbol;
+use ringside_views::perpetual::order::OrderRecord;
 
 /// Where events of an account go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,8 +12,6 @@ use super::{
 use crate::dialect::fapi::margin::{Figures, figures, leverage_in_force};
 use crate::dialect::fapi::refusal::Refusal;
 use crate::dialect::fapi::reject;
-use crate::view::perpetual::Perpetuals;
-use crate::view::perpetual::order::OrderRecord;
 use ringside_core::command::{MarginMode, PerpetualStatus, order_flag};
 use ringside_core::event::{
     self, Event, Execution, Kind, PerpetualExposure, PerpetualPosition, PerpetualTrade, PostingReason,
@@ -23,6 +21,8 @@ use ringside_core::ids::{ALL_MARKETS, AccountId, MarketId, OrderId, Symbol};
 use ringside_core::money::Money;
 use ringside_core::reject::Reject;
 use ringside_core::risk::perpetual::position::Position;
+use ringside_views::perpetual::Perpetuals;
+use ringside_views::perpetual::order::OrderRecord;
 
 /// The accounts that an event is about; two for what passes between accounts. `None` of both: none that is told of it.
 pub fn accounts_of(event: &Event) -> [Option<AccountId>; 2] {

@@ -1,8 +1,8 @@
 //! Candles and rolling days of perpetual markets.
 
 use super::{layouts, stored};
-use crate::view::perpetual::day::Bucket;
-use crate::view::perpetual::series::{Candle, ClosedCandle};
+use crate::perpetual::day::Bucket;
+use crate::perpetual::series::{Candle, ClosedCandle};
 
 layouts! {
     /// A candle.

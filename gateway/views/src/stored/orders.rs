@@ -1,9 +1,9 @@
 //! Orders, what changed them, and meetings that ended them.
 
 use super::{Wide, layouts, stored};
-use crate::view::idempotency::KeyedOrder;
-use crate::view::perpetual::order::OrderRecord;
-use crate::view::perpetual::rows::{AmendRecord, PreventedRecord};
+use crate::idempotency::KeyedOrder;
+use crate::perpetual::order::OrderRecord;
+use crate::perpetual::rows::{AmendRecord, PreventedRecord};
 use ringside_core::event;
 
 layouts! {

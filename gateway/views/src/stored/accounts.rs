@@ -1,7 +1,7 @@
 //! Accounts of the perpetual side: terms, tiers, positions, pools.
 
 use super::{layouts, stored};
-use crate::view::perpetual::account::Holding;
+use crate::perpetual::account::Holding;
 use ringside_core::event;
 
 layouts! {

@@ -5,15 +5,15 @@
 use super::History;
 use super::readers::Unreadable;
 use super::rows;
-use crate::view::Views;
-use crate::view::perpetual::Perpetuals;
-use crate::view::perpetual::log::{List, Log, Page, Place, Row};
-use crate::view::perpetual::order::{ForcedRecord, OrderRecord};
-use crate::view::perpetual::rows::{
+use crate::Views;
+use crate::perpetual::Perpetuals;
+use crate::perpetual::log::{List, Log, Page, Place, Row};
+use crate::perpetual::order::{ForcedRecord, OrderRecord};
+use crate::perpetual::rows::{
     AmendRecord, FillRecord, FundingRecord, IncomeRecord, MarginRecord, MarketTrade, OperatorRecord,
     PreventedRecord, TransferRecord, name_tag,
 };
-use crate::view::perpetual::series::{Candle, CandleQuery, ClosedCandle, fill, list_of};
+use crate::perpetual::series::{Candle, CandleQuery, ClosedCandle, fill, list_of};
 use ringside_core::command::ClientOrder;
 use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence};
 use ringside_persist::archive::row::Entry;

@@ -1,4 +1,4 @@
-//! Rows of the perpetual histories in memory. How they lie on disk is the business of `view/stored`.
+//! Rows of the perpetual histories in memory. How they lie on disk is the business of `stored`.
 
 use super::log::{Key, Row};
 use ringside_core::command::ClientOrder;

@@ -1,7 +1,7 @@
 //! Trades, each account's half of them, and what else moves money.
 
 use super::{Wide, layouts, stored};
-use crate::view::perpetual::rows::{FillRecord, IncomeRecord, MarginRecord, MarketTrade, TransferRecord};
+use crate::perpetual::rows::{FillRecord, IncomeRecord, MarginRecord, MarketTrade, TransferRecord};
 use ringside_core::event;
 
 layouts! {

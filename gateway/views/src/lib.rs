@@ -1,9 +1,10 @@
 //! Everything that can be read, folded from the engine's events.
 //!
 //! Views do no I/O, ask no clock and never call the engine: the same events give the same views on every machine,
-//! live, in replay and on the follower. They name nothing but the core.
+//! live, in replay and on the follower. They name nothing but the core; [`archive`] alone knows where rows go that leave memory.
 
 pub mod account;
+pub mod archive;
 pub mod audit;
 pub mod balance;
 pub mod chunked;

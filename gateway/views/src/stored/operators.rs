@@ -1,9 +1,9 @@
 //! What operators did and announced.
 
 use super::{layouts, stored};
-use crate::view::perpetual::configured::Change;
-use crate::view::perpetual::operator::Pending;
-use crate::view::perpetual::rows::OperatorRecord;
+use crate::perpetual::configured::Change;
+use crate::perpetual::operator::Pending;
+use crate::perpetual::rows::OperatorRecord;
 use ringside_core::event;
 
 layouts! {

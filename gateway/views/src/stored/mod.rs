@@ -102,28 +102,28 @@ macro_rules! layouts {
             $($field: $ty,)*
         }
 
-        impl $crate::view::stored::Layout for $name {
+        impl $crate::stored::Layout for $name {
             type Row = $row;
 
             fn of(row: &$row) -> $name {
                 $name {
-                    $(before: <$before as $crate::view::stored::Layout>::of(row),)?
-                    $($field: <$ty as $crate::view::stored::Layout>::of(&row.$field),)*
+                    $(before: <$before as $crate::stored::Layout>::of(row),)?
+                    $($field: <$ty as $crate::stored::Layout>::of(&row.$field),)*
                 }
             }
 
             fn row(self) -> $row {
                 $row {
-                    $($field: $crate::view::stored::Layout::row(self.$field),)*
+                    $($field: $crate::stored::Layout::row(self.$field),)*
                     $($($later: $value,)+)?
-                    $(..<$before as $crate::view::stored::Layout>::row(self.before))?
+                    $(..<$before as $crate::stored::Layout>::row(self.before))?
                 }
             }
 
             fn describe(name: &str, at: usize, lines: &mut String) {
-                $(<$before as $crate::view::stored::Layout>::describe(name, at, lines);)?
+                $(<$before as $crate::stored::Layout>::describe(name, at, lines);)?
                 let name = |field: &str| if name.is_empty() { field.to_owned() } else { format!("{name}.{field}") };
-                $(<$ty as $crate::view::stored::Layout>::describe(
+                $(<$ty as $crate::stored::Layout>::describe(
                     &name(stringify!($field)), at + std::mem::offset_of!($name, $field), lines);)*
             }
         })*
@@ -134,29 +134,29 @@ use layouts;
 /// Rows with all layouts that they ever had, the newest last.
 macro_rules! stored {
     ($($row:path as $kept:ident: $($layout:ty),+;)*) => {
-        $(impl $crate::view::kept::Stored for $row {
-            const KEPT: $crate::view::kept::Kept = $crate::view::kept::Kept::$kept;
+        $(impl $crate::kept::Stored for $row {
+            const KEPT: $crate::kept::Kept = $crate::kept::Kept::$kept;
 
             fn write_as(&self, version: u16, bytes: &mut Vec<u8>) {
-                const WRITE: &[fn(&$row, &mut Vec<u8>)] = &[$($crate::view::stored::write::<$layout>),+];
+                const WRITE: &[fn(&$row, &mut Vec<u8>)] = &[$($crate::stored::write::<$layout>),+];
                 WRITE[usize::from(version) - 1](self, bytes);
             }
 
             fn read_as(version: u16, bytes: &[u8]) -> Option<$row> {
-                const READ: &[fn(&[u8]) -> Option<$row>] = &[$($crate::view::stored::read::<$layout>),+];
+                const READ: &[fn(&[u8]) -> Option<$row>] = &[$($crate::stored::read::<$layout>),+];
                 READ.get(usize::from(version).checked_sub(1)?)?(bytes)
             }
 
             fn describe(version: u16) -> String {
                 const DESCRIBE: &[fn(&str, usize, &mut String)] =
-                    &[$(<$layout as $crate::view::stored::Layout>::describe),+];
+                    &[$(<$layout as $crate::stored::Layout>::describe),+];
                 let mut lines = String::new();
                 DESCRIBE[usize::from(version) - 1]("", 0, &mut lines);
                 lines
             }
         }
 
-        const _: () = $crate::view::stored::check($crate::view::kept::Kept::$kept, &[$(size_of::<$layout>()),+]);)*
+        const _: () = $crate::stored::check($crate::kept::Kept::$kept, &[$(size_of::<$layout>()),+]);)*
     };
 }
 use stored;

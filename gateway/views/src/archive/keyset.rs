@@ -6,9 +6,9 @@
 use super::History;
 use super::perpetual::{Archived, ORDERS, Source};
 use super::readers::Unreadable;
-use crate::view::perpetual::log::{Page, Place, Row};
-use crate::view::perpetual::order::OrderRecord;
-use crate::view::perpetual::rows::FillRecord;
+use crate::perpetual::log::{Page, Place, Row};
+use crate::perpetual::order::OrderRecord;
+use crate::perpetual::rows::FillRecord;
 use ringside_core::ids::{AccountId, MarketId};
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;

@@ -1,9 +1,9 @@
 //! Records of the views as rows of the archive, and back. Field by field; nothing is computed.
 
-use crate::view::history::{FillRecord, Role, TradeRecord};
-use crate::view::kline::{ClosedKline, Interval, Kline};
-use crate::view::order::OrderRecord;
-use crate::view::perpetual::{self, Added, log};
+use crate::history::{FillRecord, Role, TradeRecord};
+use crate::kline::{ClosedKline, Interval, Kline};
+use crate::order::OrderRecord;
+use crate::perpetual::{self, Added, log};
 use ringside_core::event::{Balances, Credited, Event};
 use ringside_core::ids::Sequence;
 use ringside_persist::archive::FacetOf;

@@ -1,7 +1,7 @@
 //! Perpetual markets: brackets, prices and their sources, funding.
 
 use super::{layouts, stored};
-use crate::view::perpetual::rows::FundingRecord;
+use crate::perpetual::rows::FundingRecord;
 use ringside_core::event;
 
 layouts! {

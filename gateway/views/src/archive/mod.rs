@@ -18,10 +18,10 @@ pub mod perpetual;
 pub mod readers;
 pub mod rows;
 
-use crate::view::history::{FillQuery, FillRecord, OrderQuery, Place, TimeRange, TradeRecord};
-use crate::view::kline::{Interval, Kline};
-use crate::view::order::OrderRecord;
-use crate::view::{OrderSearch, SharedViews};
+use crate::history::{FillQuery, FillRecord, OrderQuery, Place, TimeRange, TradeRecord};
+use crate::kline::{Interval, Kline};
+use crate::order::OrderRecord;
+use crate::{OrderSearch, SharedViews};
 use readers::{Readers, Unreadable};
 use ringside_core::ids::{MarketId, OrderId, Sequence};
 use ringside_persist::archive::{ArchiveReader, CandlesAsked, FillsAsked, OrdersAsked, Seconds};

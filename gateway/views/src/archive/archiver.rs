@@ -6,12 +6,12 @@
 //! that are made of it grow with history.
 
 use super::rows;
-use crate::view::codec::{Reader, Writer};
-use crate::view::history::{FillQuery, FillRecord, Forgotten, HistoryStore, OrderQuery, Place, TradeRecord};
-use crate::view::order::OrderRecord;
-use crate::view::perpetual::log::Keep;
-use crate::view::recent::{load_head, save_head, set_last};
-use crate::view::{LoadError, SharedViews, Views};
+use crate::codec::{Reader, Writer};
+use crate::history::{FillQuery, FillRecord, Forgotten, HistoryStore, OrderQuery, Place, TradeRecord};
+use crate::order::OrderRecord;
+use crate::perpetual::log::Keep;
+use crate::recent::{load_head, save_head, set_last};
+use crate::{LoadError, SharedViews, Views};
 use parking_lot::Mutex;
 use ringside_core::event::{Balances, Credited, Event, Kind};
 use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence};
@@ -241,7 +241,7 @@ impl HistoryStore for Collector {
         *self.last_trades.get(market as usize)?
     }
 
-    /// As [`crate::view::RecentHistory`] saves itself when it holds no row: it is what loads this.
+    /// As [`crate::RecentHistory`] saves itself when it holds no row: it is what loads this.
     fn save(&self, writer: &mut Writer<'_>) {
         save_head(writer, self.forgotten, &self.last_trades);
         writer.count(0);

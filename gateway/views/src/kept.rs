@@ -2,7 +2,7 @@
 //!
 //! [`Kept`] is the table of all lists, in the archive and in snapshots of the views. What is written bears the version of its rows: a
 //! pack of the archive has a column for it, a snapshot begins with the versions of all its lists ([`super::codec`]). A version that
-//! was ever written never changes; what is written is of the newest, what is read of any. How rows lie: `view/stored`.
+//! was ever written never changes; what is written is of the newest, what is read of any. How rows lie: `stored`.
 
 /// A list of the table.
 struct Entry {

@@ -217,7 +217,7 @@ impl<T: Row> Log<T> {
     }
 
     /// Its spare memory.
-    pub(in crate::view) fn spares(&self) -> Arc<dyn Restock>
+    pub(crate) fn spares(&self) -> Arc<dyn Restock>
     where
         T: Send + Sync + 'static,
     {
