@@ -16,7 +16,7 @@ use ringside_views::archive::keyset::Walk;
 use ringside_views::archive::perpetual::{Archived, ORDERS, Source as RowSource};
 use ringside_views::archive::readers::Readers;
 use ringside_views::archive::rows;
-use ringside_views::perpetual::log::{ALL_FACETS, Page, Place, Row};
+use ringside_views::log::{ALL_FACETS, Page, Place, Row};
 use ringside_views::perpetual::order::{ForcedRecord, OrderRecord};
 use ringside_views::perpetual::rows::{
     AmendRecord, FillRecord, FundingRecord, IncomeRecord, MarginRecord, MarketTrade, OperatorRecord,

@@ -4,7 +4,7 @@ use crate::perpetual::{START_NS, Story};
 use ringside_core::command::{PerpetualParameter, PerpetualState, PerpetualStatus, PerpetualTimeInForce};
 use ringside_core::event::{IndexState, PerpetualPrice, PerpetualSetting};
 use ringside_views::Views;
-use ringside_views::perpetual::log::Page;
+use ringside_views::log::Page;
 use ringside_views::perpetual::market;
 use ringside_views::perpetual::rows::{IncomeKind, name_tag};
 use ringside_views::perpetual::series::{CandleQuery, INTERVALS, Source};

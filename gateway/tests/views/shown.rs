@@ -14,9 +14,9 @@ use ringside_views::archive::rows;
 use ringside_views::history::{FillQuery, FillRecord, OrderQuery, Place, TimeRange, TradeRecord};
 use ringside_views::kept::Kept;
 use ringside_views::kline::{Interval, Kline};
+use ringside_views::log::{FIRST_CANDLES, Log, Row};
 use ringside_views::order::OrderRecord;
 use ringside_views::perpetual::Perpetuals;
-use ringside_views::perpetual::log::{FIRST_CANDLES, Log, Row};
 use ringside_views::perpetual::series::{CandleQuery, INTERVALS, Source};
 use std::fmt::Write;
 

@@ -26,11 +26,11 @@ use ringside_views::archive::rows;
 use ringside_views::archive::rows::facets_of;
 use ringside_views::idempotency::KeyedOrder;
 use ringside_views::kept::{Kept, RowError, Stored};
+use ringside_views::log::{FIRST_CANDLES, List, Row};
 use ringside_views::perpetual::Added;
 use ringside_views::perpetual::account::Holding;
 use ringside_views::perpetual::configured::Change;
 use ringside_views::perpetual::day::Bucket;
-use ringside_views::perpetual::log::{FIRST_CANDLES, List, Row};
 use ringside_views::perpetual::operator::Pending;
 use ringside_views::perpetual::order::{ForcedRecord, OrderRecord};
 use ringside_views::perpetual::rows::{

@@ -6,8 +6,8 @@
 //! that a reader which must search far never holds the views for long.
 
 use super::codec::{LoadError, Reader, Writer};
+use super::log::Keep;
 use super::order::OrderRecord;
-use super::perpetual::log::Keep;
 use super::spares::Restock;
 use ringside_core::command::{OrderStatus, Side};
 use ringside_core::event;

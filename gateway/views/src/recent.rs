@@ -8,8 +8,8 @@ use super::codec::{LoadError, Reader, Writer};
 use super::history::{
     FillQuery, FillRecord, Forgotten, HistoryStore, OrderQuery, Place, Role, TradeRecord, seconds,
 };
+use super::log::Keep;
 use super::order::OrderRecord;
-use super::perpetual::log::Keep;
 use super::queue;
 use super::slots::SlotIndex;
 use super::spares::Restock;

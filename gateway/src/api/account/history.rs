@@ -12,7 +12,7 @@ use ringside_core::ids::{AccountId, MarketId};
 use ringside_views::archive::History;
 use ringside_views::archive::keyset::{Walk, Walked};
 use ringside_views::archive::readers::Unreadable;
-use ringside_views::perpetual::log::{ALL_FACETS, Page, Place};
+use ringside_views::log::{ALL_FACETS, Page, Place};
 use ringside_views::perpetual::order::{OrderRecord, order_facet};
 use ringside_views::perpetual::rows::FillRecord;
 use serde::Serialize;

@@ -23,7 +23,7 @@ use ringside_core::command::{
 use ringside_core::ids::{Address, MarketId, Symbol};
 use ringside_views::Views;
 use ringside_views::ledger::LedgerProof;
-use ringside_views::perpetual::log::Page;
+use ringside_views::log::Page;
 use ringside_views::perpetual::rows::OperatorRecord;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

@@ -15,7 +15,7 @@ use crate::ingress::Priority;
 use ringside_core::command::{CancelAllPerpetual, CancelPerpetual, order_class};
 use ringside_core::ids::MarketId;
 use ringside_core::reject::Reject;
-use ringside_views::perpetual::log::Page;
+use ringside_views::log::Page;
 use ringside_views::perpetual::order::OrderRecord;
 use serde_json::{Value, json};
 

@@ -6,7 +6,7 @@ use crate::api::{Answer, Call, Query, Response, Route};
 use crate::dialect::fapi::{encode, refusal, text, words};
 use ringside_core::command::SelfTradePrevention;
 use ringside_views::archive::perpetual::Archived;
-use ringside_views::perpetual::log::Page;
+use ringside_views::log::Page;
 use ringside_views::perpetual::rows::{FillRecord, IncomeKind, IncomeRecord, MarginRecord, PreventedRecord};
 use serde_json::{Value, json};
 

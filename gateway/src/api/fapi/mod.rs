@@ -28,7 +28,7 @@ use parking_lot::RwLockReadGuard;
 use ringside_core::command::{Body, Command};
 use ringside_views::Views;
 use ringside_views::archive::readers::Unreadable;
-use ringside_views::perpetual::log::Page;
+use ringside_views::log::Page;
 use ringside_views::perpetual::market::PerpetualMarket;
 use serde_json::Value;
 use std::ops::RangeInclusive;

@@ -7,7 +7,7 @@ use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
 use crate::dialect::fapi::params::Params;
 use crate::dialect::fapi::{order, place, refusal, text};
 use ringside_views::Views;
-use ringside_views::perpetual::log::Page;
+use ringside_views::log::Page;
 use ringside_views::perpetual::order::{Forced, ForcedRecord, OrderRecord};
 use ringside_views::perpetual::rows::AmendRecord;
 use serde_json::{Value, json};

@@ -7,7 +7,7 @@ use crate::api::docs::Param;
 use crate::api::{Answer, Call, Later, Query, Response, Route};
 use crate::auth::access::Auth;
 use crate::dialect::fapi::{encode, refusal, text};
-use ringside_views::perpetual::log::Page;
+use ringside_views::log::Page;
 use ringside_views::perpetual::rows::{FundingRecord, MarketTrade};
 use ringside_views::perpetual::series::{CandleQuery, INTERVALS, Source};
 use serde_json::{Value, json};

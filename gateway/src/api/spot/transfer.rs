@@ -13,7 +13,7 @@ use crate::ingress::Priority;
 use crate::worker::replays::Keyed;
 use ringside_core::command::{Command, TransferOnce};
 use ringside_core::reject::Reject;
-use ringside_views::perpetual::log::Page;
+use ringside_views::log::Page;
 use ringside_views::perpetual::rows::TransferRecord;
 
 /// Scope of the keys of this route. Stands in hashes that the journal holds.

@@ -6,7 +6,7 @@
 
 use super::refusal::{INVALID_CURSOR, Refused};
 use ringside_core::ids::MarketId;
-use ringside_views::perpetual::log::Place;
+use ringside_views::log::Place;
 use sha2::{Digest, Sha256};
 
 const VERSION: u8 = 1;

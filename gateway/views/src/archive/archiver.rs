@@ -8,8 +8,8 @@
 use super::rows;
 use crate::codec::{Reader, Writer};
 use crate::history::{FillQuery, FillRecord, Forgotten, HistoryStore, OrderQuery, Place, TradeRecord};
+use crate::log::Keep;
 use crate::order::OrderRecord;
-use crate::perpetual::log::Keep;
 use crate::recent::{load_head, save_head, set_last};
 use crate::{LoadError, SharedViews, Views};
 use parking_lot::Mutex;

@@ -6,7 +6,7 @@
 use super::History;
 use super::perpetual::{Archived, ORDERS, Source};
 use super::readers::Unreadable;
-use crate::perpetual::log::{Page, Place, Row};
+use crate::log::{Page, Place, Row};
 use crate::perpetual::order::OrderRecord;
 use crate::perpetual::rows::FillRecord;
 use ringside_core::ids::{AccountId, MarketId};

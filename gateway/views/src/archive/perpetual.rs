@@ -6,8 +6,8 @@ use super::History;
 use super::readers::Unreadable;
 use super::rows;
 use crate::Views;
+use crate::log::{List, Log, Page, Place, Row};
 use crate::perpetual::Perpetuals;
-use crate::perpetual::log::{List, Log, Page, Place, Row};
 use crate::perpetual::order::{ForcedRecord, OrderRecord};
 use crate::perpetual::rows::{
     AmendRecord, FillRecord, FundingRecord, IncomeRecord, MarginRecord, MarketTrade, OperatorRecord,

@@ -2,8 +2,9 @@
 
 use crate::history::{FillRecord, Role, TradeRecord};
 use crate::kline::{ClosedKline, Interval, Kline};
+use crate::log;
 use crate::order::OrderRecord;
-use crate::perpetual::{self, Added, log};
+use crate::perpetual::{self, Added};
 use ringside_core::event::{Balances, Credited, Event};
 use ringside_core::ids::Sequence;
 use ringside_persist::archive::FacetOf;

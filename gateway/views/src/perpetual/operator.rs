@@ -5,7 +5,7 @@
 //! An action whose texts are longer than a note has as many rows as notes, one right behind the other.
 
 use super::super::codec::{LoadError, Reader, Writer};
-use super::log::{Keep, Log};
+use super::super::log::{Keep, Log};
 use super::rows::OperatorRecord;
 use ringside_core::command::{Kind, OperatorNote};
 use ringside_core::event::{Done, OperatorNoted, OperatorReason};

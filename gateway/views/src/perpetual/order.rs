@@ -2,7 +2,7 @@
 
 use super::super::codec::{LoadError, Reader, Writer};
 use super::super::hash::NumberMap;
-use super::log::{Keep, Key, Log, Page, Row};
+use super::super::log::{Keep, Key, Log, Page, Row};
 use super::rows::{FillRecord, name_tag};
 use ringside_core::command::{ClientOrder, PerpetualOrderType, PerpetualStatus, order_flag};
 use ringside_core::event::{self, Execution};

@@ -1,6 +1,6 @@
 //! Rows of the perpetual histories in memory. How they lie on disk is the business of `stored`.
 
-use super::log::{Key, Row};
+use super::super::log::{Key, Row};
 use ringside_core::command::ClientOrder;
 use ringside_core::event;
 use ringside_core::ids::{AccountId, MarketId, OrderId, TradeId};

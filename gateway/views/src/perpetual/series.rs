@@ -7,7 +7,7 @@
 //! stand the newest of each series; what is older is in the archive, which a reader adds ([`fill`]).
 
 use super::super::codec::{LoadError, Reader, Writer};
-use super::log::{FIRST_CANDLES, Keep, Key, Row};
+use super::super::log::{FIRST_CANDLES, Keep, Key, Row};
 use ringside_core::command::Side;
 use ringside_core::event;
 use ringside_core::ids::{FIRST_PERPETUAL, MarketId, Sequence};

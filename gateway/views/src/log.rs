@@ -1,15 +1,15 @@
-//! One history of the perpetual side in memory: what is not archived yet, and a window of what came last.
+//! One history in memory: what is not archived yet, and a window of what came last.
 //!
 //! Every kind of row has a log of its own, and every log is one [`List`] of the archive. Rows stand in the order of the events
 //! and go from the front, whole commands at a time. Of each row one of the two tiers can be asked: those of commands after
 //! [`Log::forgotten`] stand here, all others in the archive. Within an owner and a market, ids and times rise together, so that a
 //! page by either is a stretch.
 
-use super::super::codec::{LoadError, Reader, Writer};
-use super::super::kept::Stored;
-use super::super::queue::Queue;
-use super::super::spares::Restock;
+use super::codec::{LoadError, Reader, Writer};
+use super::kept::Stored;
 use super::places::{Lists, Rows};
+use super::queue::Queue;
+use super::spares::Restock;
 use ringside_core::ids::{MarketId, Sequence};
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
@@ -396,8 +396,8 @@ impl<T: Row> Log<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rows::MarginRecord;
     use super::*;
+    use crate::perpetual::rows::MarginRecord;
 
     fn row(id: u64, time_ms: i64, owner: u32, market: u32) -> MarginRecord {
         MarginRecord { number: id, amount: 1, time_ms, account: owner, market, kind: id % 3 }

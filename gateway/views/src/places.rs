@@ -3,7 +3,7 @@
 //! Funding gives a million owners a row each, in one command: one row of one market stands with its owner and takes no memory of
 //! its own.
 
-use super::super::paged::Paged;
+use super::paged::Paged;
 use ringside_core::ids::MarketId;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
