@@ -41,8 +41,9 @@ use ringside_persist::write::status::JournalStatus;
 use ringside_views::archive::archiver::Archiver;
 use ringside_views::archive::readers::Readers;
 use ringside_views::archive::rows;
+use ringside_views::log::Keep;
 use ringside_views::spares::Restocker;
-use ringside_views::{RecentHistory, Upgraded, Views};
+use ringside_views::{Upgraded, Views};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -121,7 +122,10 @@ fn is_invoked(config: &Config) -> bool {
 
 /// The archive of the configuration.
 fn archive(config: &Config) -> Sqlite {
-    Sqlite::new(archive_folder(config).join("history.db")).telling(told).faceted(rows::facets_of)
+    Sqlite::new(archive_folder(config).join("history.db"))
+        .telling(told)
+        .faceted(rows::facets_of)
+        .taking_over(rows::entries_of)
 }
 
 /// Says what becomes of an archive of an earlier version.
@@ -167,7 +171,7 @@ impl ViewFold {
     }
 
     fn views_of(window: usize) -> Views {
-        Views::new(Box::new(RecentHistory::new(window)))
+        Views::new(Keep::Window(window))
     }
 }
 
@@ -336,7 +340,7 @@ impl Stages {
         let archive = archive(config);
         let last = recovered.next_sequence - 1;
         let archiver = Archiver::open(&archive, recovered.journal.id(), last, views.clone())?;
-        let forgotten = rebuilt.views.history().forgotten();
+        let forgotten = rebuilt.views.forgotten();
         let restocker = Restocker::new(rebuilt.views.spares());
         views.replace(rebuilt.views);
         let wait = wait(config);
@@ -367,7 +371,7 @@ impl Stages {
         let journaller = Journaller::new(recovered.journal, journal_out, gate.clone())?;
         let journal = journaller.status();
         let persist = persist_config(config, clock);
-        let is_behind = archiver.mark().sequence < forgotten.through;
+        let is_behind = archiver.mark().sequence < forgotten;
         let mut follower: Follower<Engine, Archiver> = Follower::new(
             Arc::new(disk(&persist)?),
             &persist,
@@ -379,7 +383,7 @@ impl Stages {
         follower.examined_by(Box::new(Prover(shared.proofs.clone())));
         if is_behind {
             // The archive was lost or is an older copy: nothing is served before it holds what the views have forgotten.
-            follower.catch_up(forgotten.through)?;
+            follower.catch_up(forgotten)?;
         }
         history.open(Readers::start(&archive, config.archive_readers)?);
         let follower_status = follower.status();

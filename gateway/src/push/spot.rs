@@ -216,7 +216,7 @@ fn orders(events: &[Event], views: &Views, desk: &mut Desk<'_>) {
             let fills = TradeRecord::of_event(trade, time_ns);
             let topic = Topic::of_account(Kind::UserOrders, trade.maker_account);
             if desk.is_wanted(topic)
-                && let Some(record) = views.order(trade.maker_order)
+                && let Some(record) = views.order(trade.maker_account, trade.maker_order)
             {
                 let fill = Some(fills.fill(Role::Maker));
                 desk.spot(topic, Note::Order { record, is_beginning: false, fill });
@@ -238,7 +238,7 @@ fn orders(events: &[Event], views: &Views, desk: &mut Desk<'_>) {
         if !desk.is_wanted(topic) {
             continue;
         }
-        let Some(record) = views.order(order.order) else { continue };
+        let Some(record) = views.order(order.account, order.order) else { continue };
         // What its last fill has already said is not said again.
         let is_said = has_begun
             && taker_of == Some(order.order)
@@ -267,7 +267,7 @@ impl TakerState {
             last: OrderRecord::of_event(order, 0, time_ns, time_ns),
             is_new: order.is_new == 1,
             filled: order.filled - taken,
-            traded: views.order(order.order).map_or(0, |record| record.traded - spent),
+            traded: views.order(order.account, order.order).map_or(0, |record| record.traded - spent),
         }
     }
 

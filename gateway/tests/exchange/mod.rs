@@ -31,7 +31,8 @@ use ringside_gateway::server::router::Router;
 use ringside_gateway::server::{MakeWorker, Server};
 use ringside_gateway::worker::edge::Edge;
 use ringside_gateway::worker::{Shared, Worker};
-use ringside_views::{RecentHistory, Views};
+use ringside_views::Views;
+use ringside_views::log::Keep;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
@@ -234,7 +235,7 @@ impl Exchange {
     ) -> Exchange {
         let mut engine = Engine::new(&EngineConfig::default());
         // It forgets nothing, as nothing is archived unless a test says so.
-        let mut views = Views::new(Box::new(RecentHistory::new(0)));
+        let mut views = Views::new(Keep::Window(0));
         let mut apply = |mut command: Command| {
             command.sequence = engine.sequence() + 1;
             command.time_ns = command.time_ns.max(START_S * 1_000_000_000);
@@ -265,7 +266,7 @@ impl Exchange {
 
     /// Views that hold nothing yet, and keep what this exchange's keep.
     fn no_views(&self) -> Views {
-        if self.is_recent { Views::new(Box::new(RecentHistory::new(0))) } else { Views::default() }
+        if self.is_recent { Views::new(Keep::Window(0)) } else { Views::default() }
     }
 
     /// Joins rings and stages around a recovered state, as boot does.

@@ -9,7 +9,8 @@ use ringside_core::command::{
 use ringside_core::ids::{AccountId, Address, MarketId, padded};
 use ringside_core::money::{AMOUNT_UNIT, UNIT, notional};
 use ringside_views::Views;
-use ringside_views::history::{FillQuery, FillRecord, Place};
+use ringside_views::history::{FillQuery, FillRecord, OrderQuery};
+use ringside_views::order::OrderRecord;
 
 /// The wallet of an account.
 pub(crate) fn address(account: u64) -> Address {
@@ -64,13 +65,32 @@ pub(crate) fn any_order(
     PlaceOrder { self_trade: *random.pick(SelfTradePrevention::ALL) as u8, ..place }
 }
 
-/// Every fill of a query, asked for `steps` rows at a time.
-pub(crate) fn fills(views: &Views, query: &FillQuery, steps: usize) -> Vec<FillRecord> {
-    let (mut place, mut fills) = (Place::Newest, Vec::new());
-    while place != Place::End {
-        place = views.history().fills(query, place, steps, &mut fills);
-    }
-    fills
+/// The orders of a query, resting and ended, newest placement first: a filter over everything in memory.
+pub(crate) fn orders(views: &Views, query: &OrderQuery) -> Vec<OrderRecord> {
+    let ended = views.history().ended().of(query.account);
+    let mut found: Vec<OrderRecord> =
+        ended.chain(views.open_orders().of_account(query.account)).copied().collect();
+    found.retain(|order| {
+        query.market.is_none_or(|market| market == order.market)
+            && query.status.is_none_or(|status| status == order.status)
+            && query.created.contains(order.created_ns)
+    });
+    found.sort_by_key(|order| std::cmp::Reverse(order.order));
+    found.truncate(query.limit);
+    found
+}
+
+/// The fills of a query, newest first, the taker's half of a trade before the maker's: the same of them.
+pub(crate) fn fills(views: &Views, query: &FillQuery) -> Vec<FillRecord> {
+    let mut found: Vec<FillRecord> = views.history().fills().of(query.account).copied().collect();
+    found.retain(|fill| {
+        query.market.is_none_or(|market| market == fill.market) && query.time.contains(fill.time_ns)
+    });
+    // Of one millisecond in several markets: by number.
+    let order = |fill: &FillRecord| (fill.time_ns / 1_000_000, fill.trade, fill.role, fill.market);
+    found.sort_by_key(|fill| std::cmp::Reverse(order(fill)));
+    found.truncate(query.limit);
+    found
 }
 
 /// Views as a snapshot holds them.

@@ -3,29 +3,30 @@
 //!
 //! One seed gives one run: `RINGSIDE_SEED=<n> cargo test -p ringside-gateway --test views history` repeats it.
 
-use crate::flow::{address, any_order, credit, fills, list_market};
+use crate::flow::{address, any_order, credit, fills, list_market, orders};
 use crate::random::{Random, seeds};
 use ringside_core::command::{
     CancelAll, CancelOrder, Command, CreateAccount, CreditPerpetual, OrderStatus, PlaceOrder, ReplaceOrder,
     Side,
 };
 use ringside_core::engine::{Engine, EngineConfig};
-use ringside_core::event::{Balances, Credited, Done, Event};
+use ringside_core::event::{Balances, Done, Event};
 use ringside_core::ids::{ALL_MARKETS, AccountId, MarketId, OrderId, Sequence};
-use ringside_core::money::{AMOUNT_UNIT, UNIT, notional};
+use ringside_core::money::{AMOUNT_UNIT, RawAmount, UNIT, notional};
 use ringside_gateway::boot::genesis;
-use ringside_persist::archive::row::{BalanceChange, CreditRow};
 use ringside_persist::archive::sqlite::Sqlite;
-use ringside_persist::archive::{Archive, ArchiveError, OrdersAsked, Seconds};
+use ringside_persist::archive::{ALL_FACETS, Archive, ArchiveError, ArchiveReader, EntriesAsked};
 use ringside_persist::recover::machine::Fold;
 use ringside_views::archive::History;
 use ringside_views::archive::archiver::Archiver;
+use ringside_views::archive::perpetual::row_of;
 use ringside_views::archive::readers::{Readers, Unreadable};
 use ringside_views::archive::rows;
-use ringside_views::history::{FillQuery, OrderQuery, TimeRange};
+use ringside_views::history::{BalanceRecord, CreditRecord, FillQuery, OrderQuery, TimeRange, TradeRecord};
 use ringside_views::kline::{Interval, KEPT, Kline};
+use ringside_views::log::{Keep, List, Row};
 use ringside_views::order::OrderRecord;
-use ringside_views::{OrderSearch, RecentHistory, SharedViews, Views};
+use ringside_views::{SharedViews, Views};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -58,23 +59,28 @@ struct Rig {
     orders: OrderId,
     /// Everything in memory: what is compared with.
     reference: Views,
-    balances: Vec<BalanceChange>,
-    credits: Vec<CreditRow>,
+    /// What commands left: account, command, asset, free, reserved.
+    balances: Vec<(AccountId, Sequence, u16, i128, i128)>,
     shared: Arc<SharedViews>,
-    history: History,
+    history: Arc<History>,
     follower: Follower,
     snapshots: Vec<Snapshot>,
     /// How often a query needed both tiers, and how many rows came from the archive alone.
     forgotten: usize,
-    runtime: tokio::runtime::Runtime,
+    runtime: Arc<tokio::runtime::Runtime>,
 }
 
 fn recent() -> Views {
-    Views::new(Box::new(RecentHistory::new(WINDOW)))
+    Views::new(Keep::Window(WINDOW))
+}
+
+/// Reads in short stretches.
+fn read(shared: &Arc<SharedViews>) -> Arc<History> {
+    Arc::new(History::new(shared.clone()).stepping(9, 30))
 }
 
 fn store(folder: &std::path::Path) -> Sqlite {
-    Sqlite::new(folder.join("history.db"))
+    Sqlite::new(folder.join("history.db")).faceted(rows::facets_of)
 }
 
 fn events_of(engine: &mut Engine, command: &Command) -> Vec<Event> {
@@ -89,7 +95,7 @@ impl Rig {
         let _ = std::fs::remove_dir_all(&folder);
         let shared = Arc::new(SharedViews::new(recent()));
         let archiver = Archiver::open(&store(&folder), JOURNAL, 0, shared.clone()).expect("a new archive");
-        let history = History::new(shared.clone());
+        let history = read(&shared);
         history.open(Readers::start(&store(&folder), 1).expect("readers"));
         let mut rig = Rig {
             random: Random::new(seed),
@@ -100,13 +106,12 @@ impl Rig {
             orders: 0,
             reference: Views::default(),
             balances: Vec::new(),
-            credits: Vec::new(),
             shared,
             history,
             follower: Follower { engine: Engine::new(&EngineConfig::default()), archiver },
             snapshots: Vec::new(),
             forgotten: 0,
-            runtime: tokio::runtime::Builder::new_current_thread().build().expect("a runtime"),
+            runtime: Arc::new(tokio::runtime::Builder::new_current_thread().build().expect("a runtime")),
         };
         for names in SYMBOLS {
             rig.apply(list_market(names));
@@ -126,11 +131,16 @@ impl Rig {
         self.journal.push(command);
         for event in &events {
             self.reference.fold(event);
-            if let Some(changed) = event.get::<Balances>() {
-                self.balances.extend(rows::balance_changes(event, changed));
-            }
-            if let Some(credited) = event.get::<Credited>() {
-                self.credits.push(rows::row_of_credit(event, credited));
+            if let Some(b) = event.get::<Balances>() {
+                let mut left = |asset, available: RawAmount, frozen: RawAmount| {
+                    self.balances.push((b.account, event.sequence, asset, available.get(), frozen.get()));
+                };
+                if b.changed & 1 != 0 {
+                    left(b.base, b.base_available, b.base_frozen);
+                }
+                if b.changed & 2 != 0 && b.quote != b.base {
+                    left(b.quote, b.quote_available, b.quote_frozen);
+                }
             }
         }
         let done = *events.last().and_then(Event::get::<Done>).expect("a command ends with Done");
@@ -207,9 +217,9 @@ impl Rig {
             events_of(&mut engine, command).iter().for_each(|event| views.fold(event));
         }
         assert_eq!(engine.state_hash(), self.engine.state_hash());
-        let forgotten = views.history().forgotten();
+        let forgotten = views.forgotten();
         self.shared = Arc::new(SharedViews::new(views));
-        self.history = History::new(self.shared.clone());
+        self.history = read(&self.shared);
         let store = store(&self.folder);
         if lose_archive {
             std::fs::remove_dir_all(&self.folder).expect("it is there");
@@ -223,7 +233,7 @@ impl Rig {
             archiver.load(&snapshot.views).expect("it was saved");
         }
         self.follower = Follower { engine, archiver };
-        while self.follower.archiver.kept() < forgotten.through {
+        while self.follower.archiver.kept() < forgotten {
             self.follow(1000);
         }
         self.history.open(Readers::start(&store, 1).expect("readers"));
@@ -252,40 +262,34 @@ impl Rig {
         let time = self.range();
 
         let query = OrderQuery { account, market, status, created: time, limit };
-        let expected = searched(&self.reference, query);
-        let found = self.runtime.block_on(self.history.orders(query)).expect("history is read");
-        assert_eq!(found, expected, "{query:?}");
-        self.forgotten +=
-            found.iter().filter(|order| self.shared.read().order(order.order).is_none()).count();
-
-        // The same in short stretches, between which the archive takes rows over and the views forget them.
-        let mut search = OrderSearch::new(query);
-        while !search.is_done() {
-            self.shared.read().search_orders(&mut search, 3);
-            if self.random.below(4) == 0 {
-                let count = self.random.below(60);
-                self.follow(count);
+        let expected = orders(&self.reference, &query);
+        // In stretches, between which the archive takes rows over and the views forget them.
+        let (runtime, history) = (self.runtime.clone(), self.history.clone());
+        let found = runtime.block_on(async {
+            let mut reading = std::pin::pin!(history.orders(query));
+            loop {
+                match futures_util::poll!(&mut reading) {
+                    std::task::Poll::Ready(found) => break found,
+                    std::task::Poll::Pending if self.random.below(4) == 0 => {
+                        let count = self.random.below(60);
+                        self.follow(count);
+                    }
+                    std::task::Poll::Pending => tokio::task::yield_now().await,
+                }
             }
-        }
-        if let Some(through) = search.rest() {
-            let mut reader = store(&self.folder).reader().expect("a reader");
-            let created = Seconds { start: time.start_s, end: time.end_s };
-            let before = OrderId::MAX;
-            let asked = OrdersAsked { account, market, status, created, before, through, limit };
-            let mut rows = Vec::new();
-            reader.orders(&asked, &mut rows).expect("history is read");
-            search.add(rows.iter().map(rows::order_of).collect());
-        }
-        assert_eq!(search.into_orders(), expected, "in stretches: {query:?}");
+        });
+        assert_eq!(found, Ok(expected), "{query:?}");
+        let is_gone = |order: &&OrderRecord| self.shared.read().order(order.account, order.order).is_none();
+        self.forgotten += found.iter().flatten().filter(is_gone).count();
 
         let query = FillQuery { account, market, time, limit };
-        let expected = fills(&self.reference, &query, usize::MAX);
+        let expected = fills(&self.reference, &query);
         let found = self.runtime.block_on(self.history.fills(query)).expect("history is read");
         assert_eq!(found, expected, "{query:?}");
 
         let market = market.unwrap_or(0);
-        let mut expected = Vec::new();
-        self.reference.history().trades(market, limit, &mut expected);
+        let trades = self.reference.history().trades().of(0).filter(|trade| trade.market == market);
+        let expected: Vec<TradeRecord> = trades.rev().take(limit).copied().collect();
         let found = self.runtime.block_on(self.history.trades(market, limit)).expect("history is read");
         assert_eq!(found, expected, "{limit} trades of {market}");
         assert_eq!(
@@ -294,8 +298,8 @@ impl Rig {
         );
 
         for order in [0, self.orders + 1, 1 + self.random.below(self.orders.max(1))] {
-            let found = self.runtime.block_on(self.history.order(order)).expect("history is read");
-            assert_eq!(found, self.reference.order(order), "order {order}");
+            let found = self.runtime.block_on(self.history.order(account, order)).expect("history is read");
+            assert_eq!(found, self.reference.order(account, order), "order {order} of {account}");
         }
     }
 
@@ -309,34 +313,64 @@ impl Rig {
         assert_eq!(reader.mark().expect("a mark").sequence, self.engine.sequence());
         let mut ended = 0;
         for account in 0..=ACCOUNTS as AccountId {
-            let all = OrderQuery {
-                account,
-                market: None,
-                status: None,
-                created: TimeRange::ALL,
-                limit: usize::MAX,
-            };
-            let mut expected = searched(&self.reference, all);
-            expected.retain(|order| !order.status.is_resting());
-            let mut rows = Vec::new();
-            reader.orders(&OrdersAsked::all(account), &mut rows).expect("history is read");
-            assert!(rows.iter().map(rows::order_of).eq(expected.iter().copied()), "orders of {account}");
-            ended += rows.len();
-            let mut rows = Vec::new();
-            reader.balances(account, Seconds::ALL, u64::MAX, usize::MAX, &mut rows).expect("history is read");
-            let expected = self.balances.iter().rev().filter(|row| row.account == account);
-            assert!(rows.iter().eq(expected), "balances of {account}");
+            let expected = self.reference.history().ended().of(account).copied();
+            assert!(archived::<OrderRecord>(reader.as_mut(), List::SpotOrders, account).eq_any(expected));
+            ended += archived::<OrderRecord>(reader.as_mut(), List::SpotOrders, account).len();
+            let expected = self.reference.history().fills().of(account).copied();
+            assert!(
+                archived(reader.as_mut(), List::SpotFills, account).eq_any(expected),
+                "fills of {account}"
+            );
+            let found: Vec<BalanceRecord> = archived(reader.as_mut(), List::BalanceChanges, account);
+            let found = found
+                .iter()
+                .map(|b| (b.account, b.sequence, b.asset as u16, b.available.get(), b.frozen.get()));
+            let mut found: Vec<_> = found.collect();
+            let mut expected: Vec<_> =
+                self.balances.iter().filter(|(owner, ..)| *owner == account).copied().collect();
+            (found.sort_unstable(), expected.sort_unstable());
+            assert_eq!(found, expected, "balances of {account}");
         }
         assert!(ended > 300, "too little happens: {ended} orders ended");
-        let mut rows = Vec::new();
-        reader.credits(u64::MAX, usize::MAX, &mut rows).expect("history is read");
-        assert!(rows.iter().eq(self.credits.iter().rev()), "credits");
-        for market in 0..SYMBOLS.len() as MarketId {
-            let (mut rows, mut expected) = (Vec::new(), Vec::new());
-            reader.trades(market, u64::MAX, usize::MAX, &mut rows).expect("history is read");
-            self.reference.history().trades(market, usize::MAX, &mut expected);
-            assert!(rows.iter().map(rows::trade_of).eq(expected), "trades of {market}");
-        }
+        let credits: Vec<CreditRecord> = archived(reader.as_mut(), List::Credits, 0);
+        assert!(credits.iter().eq(self.reference.history().credits().iter()), "credits");
+        let expected = self.reference.history().trades().of(0).copied();
+        assert!(archived(reader.as_mut(), List::SpotTrades, 0).eq_any(expected), "trades");
+    }
+}
+
+/// What the archive has of an owner's list.
+fn archived<T: Row>(reader: &mut dyn ArchiveReader, list: List, owner: AccountId) -> Vec<T> {
+    let asked = EntriesAsked {
+        list: rows::list_of(list as u16),
+        owner,
+        market: None,
+        tag: 0,
+        facets: ALL_FACETS,
+        ids: 0..=u64::MAX,
+        times: i64::MIN..=i64::MAX,
+        through: u64::MAX,
+        is_oldest: true,
+        limit: usize::MAX,
+        work: usize::MAX,
+    };
+    let mut entries = Vec::new();
+    reader.entries(&asked, &mut entries).expect("history is read");
+    entries.iter().map(|entry| row_of(entry).expect("an entry is a row of its list")).collect()
+}
+
+/// Rows of several markets stand in no order of their own.
+trait InAnyOrder<T> {
+    fn eq_any(self, others: impl Iterator<Item = T>) -> bool;
+}
+
+impl<T: Row + PartialEq> InAnyOrder<T> for Vec<T> {
+    fn eq_any(mut self, others: impl Iterator<Item = T>) -> bool {
+        let mut others: Vec<T> = others.collect();
+        let key = |row: &T| (row.key().market, row.key().id);
+        self.sort_unstable_by_key(key);
+        others.sort_unstable_by_key(key);
+        self == others
     }
 }
 
@@ -344,14 +378,6 @@ impl Drop for Rig {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.folder);
     }
-}
-
-fn searched(views: &Views, query: OrderQuery) -> Vec<OrderRecord> {
-    let mut search = OrderSearch::new(query);
-    while !search.is_done() {
-        views.search_orders(&mut search, usize::MAX);
-    }
-    search.into_orders()
 }
 
 #[test]
@@ -392,32 +418,19 @@ fn memory_holds_a_window() {
         rig.follower.archiver.commit(rig.engine.sequence(), true).expect("room");
         (0..4).for_each(|_| rig.shared.write(|_| ()));
         let views = rig.shared.read();
-        assert_eq!(views.audit().credits().count(), 0, "round {round}");
-        let mut trades = Vec::new();
-        (0..2).for_each(|market| views.history().trades(market, usize::MAX, &mut trades));
-        assert!(trades.len() <= WINDOW, "round {round}: {} trades", trades.len());
+        let spot = views.history();
+        for rows in [spot.trades().len(), spot.fills().len(), spot.ended().len(), spot.credits().len()] {
+            assert!(rows <= WINDOW, "round {round}: {rows} rows");
+        }
         drop(views);
         let mut bytes = Vec::new();
         rig.follower.archiver.save(&mut bytes);
         let mut loaded = recent();
         loaded.load(&bytes).expect("it was saved");
-        assert_eq!(loaded.history().forgotten().through, rig.engine.sequence(), "all of it is archived");
-        let mut trades = Vec::new();
-        (0..2).for_each(|market| loaded.history().trades(market, usize::MAX, &mut trades));
-        assert!(
-            trades.is_empty() && loaded.audit().credits().next().is_none(),
-            "a snapshot holds no history"
-        );
-        for account in 0..=ACCOUNTS as AccountId {
-            let all = OrderQuery {
-                account,
-                market: None,
-                status: None,
-                created: TimeRange::ALL,
-                limit: usize::MAX,
-            };
-            assert!(searched(&loaded, all).iter().all(|order| order.status.is_resting()));
-        }
+        assert_eq!(loaded.forgotten(), rig.engine.sequence(), "all of it is archived");
+        let spot = loaded.history();
+        let rows = [spot.trades().len(), spot.fills().len(), spot.ended().len(), spot.credits().len()];
+        assert_eq!(rows, [0; 4], "a snapshot holds no history");
     }
 }
 
@@ -502,7 +515,7 @@ fn refusals_of_an_account_without_money_are_in_memory_alone() {
     }
     let of =
         |account| OrderQuery { account, market: None, status: None, created: TimeRange::ALL, limit: 10_000 };
-    let shown = searched(&rig.shared.read(), of(penniless));
+    let shown = orders(&rig.shared.read(), &of(penniless));
     assert_eq!(shown.len(), refused_each);
     assert!(shown.iter().all(|order| order.status == OrderStatus::Rejected), "{shown:?}");
     let newest = shown[0].order;
@@ -511,8 +524,7 @@ fn refusals_of_an_account_without_money_are_in_memory_alone() {
     rig.shared.write(|_| ());
     let mut reader = store(&rig.folder).reader().expect("a reader");
     for (account, expected) in [(penniless, 0), (spot, refused_each), (perpetual, refused_each)] {
-        let mut rows = Vec::new();
-        reader.orders(&OrdersAsked::all(account), &mut rows).expect("history is read");
+        let rows: Vec<OrderRecord> = archived(reader.as_mut(), List::SpotOrders, account);
         assert_eq!(rows.len(), expected, "account {account}");
         let found = rig.runtime.block_on(rig.history.orders(of(account))).expect("history is read");
         assert!(found.len() >= expected && found.len() <= expected.max(WINDOW), "{account}: {}", found.len());
@@ -522,15 +534,14 @@ fn refusals_of_an_account_without_money_are_in_memory_alone() {
     rig.follow(10_000);
     rig.follower.archiver.commit(rig.engine.sequence(), true).expect("room");
     rig.shared.write(|_| ());
-    assert_eq!(rig.runtime.block_on(rig.history.order(newest)), Ok(None));
+    assert_eq!(rig.runtime.block_on(rig.history.order(penniless, newest)), Ok(None));
     assert_eq!(rig.runtime.block_on(rig.history.orders(of(penniless))), Ok(Vec::new()));
     // Money makes it an account as any other.
     rig.apply(credit(penniless.into(), "USDT", 1));
     rig.apply(Command::new(PlaceOrder::limit(penniless, 0, Side::Buy, 20_000_000, 30 * UNIT)));
     rig.follow(10_000);
     rig.follower.archiver.commit(rig.engine.sequence(), true).expect("room");
-    let mut rows = Vec::new();
-    reader.orders(&OrdersAsked::all(penniless), &mut rows).expect("history is read");
+    let rows: Vec<OrderRecord> = archived(reader.as_mut(), List::SpotOrders, penniless);
     assert_eq!(rows.len(), 1);
 }
 

@@ -16,14 +16,14 @@ use ringside_views::archive::keyset::Walk;
 use ringside_views::archive::perpetual::{Archived, ORDERS, Source as RowSource};
 use ringside_views::archive::readers::Readers;
 use ringside_views::archive::rows;
-use ringside_views::log::{ALL_FACETS, Page, Place, Row};
+use ringside_views::log::{ALL_FACETS, Keep, Page, Place, Row};
 use ringside_views::perpetual::order::{ForcedRecord, OrderRecord};
 use ringside_views::perpetual::rows::{
     AmendRecord, FillRecord, FundingRecord, IncomeRecord, MarginRecord, MarketTrade, OperatorRecord,
     PreventedRecord, TransferRecord,
 };
 use ringside_views::perpetual::series::{CandleQuery, INTERVALS, Source};
-use ringside_views::{RecentHistory, SharedViews, Views};
+use ringside_views::{SharedViews, Views};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::PathBuf;
@@ -61,7 +61,7 @@ struct Rig {
 }
 
 fn recent() -> Views {
-    Views::new(Box::new(RecentHistory::new(WINDOW)))
+    Views::new(Keep::Window(WINDOW))
 }
 
 fn store(folder: &std::path::Path) -> Sqlite {
@@ -243,21 +243,21 @@ impl Rig {
         market: Option<MarketId>,
     ) {
         let (newest, tag) = {
-            let log = T::log(self.reference.perpetuals());
+            let log = T::log(&self.reference);
             let some = self.random.below(log.len().max(1) as u64) as usize;
             let key = log.iter().nth(some).map(Row::key);
             (log.iter().map(|row| row.key().id).max().unwrap_or(0), key.map_or(1, |key| key.tag))
         };
         let page = self.page(owner, market, newest, tag);
-        let expected = T::log(self.reference.perpetuals()).page(&page);
+        let expected = T::log(&self.reference).page(&page);
         let found: Vec<T> = self.runtime.block_on(self.history.page(&page)).expect("history is read");
         assert_eq!(found, expected, "{name}: {page:?}");
-        let held = T::log(self.shared.read().perpetuals()).page(&page).len();
+        let held = T::log(&self.shared.read()).page(&page).len();
         self.count(name, found.len(), found.len().saturating_sub(held));
         let all = Page { limit: usize::MAX, ..page.clone() };
-        let count = T::log(self.reference.perpetuals()).page(&all).len() as u64;
-        assert_eq!(T::log(self.reference.perpetuals()).count(&page), count, "{name}: {page:?}");
-        let all = T::log(self.reference.perpetuals()).page(&all);
+        let count = T::log(&self.reference).page(&all).len() as u64;
+        assert_eq!(T::log(&self.reference).count(&page), count, "{name}: {page:?}");
+        let all = T::log(&self.reference).page(&all);
         self.compare_beyond(name, T::source(), &page, all);
     }
 
@@ -329,7 +329,7 @@ impl Rig {
             .flat_map(|market| {
                 let page =
                     Page::new(account, Some(*market), usize::MAX).within(times.clone()).faceted(facets);
-                FillRecord::log(self.reference.perpetuals()).page(&page)
+                FillRecord::log(&self.reference).page(&page)
             })
             .collect();
         expected.sort_by_key(|row| (row.key().time_ms, row.key().id, row.key().market));

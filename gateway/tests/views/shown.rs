@@ -1,20 +1,22 @@
 //! Everything that views and an archive hold as lines of text, so that what one build wrote can be compared with what
 //! another reads. Lines name each field themselves: a field that is appended later does not change them.
 
+use crate::flow::{fills, orders};
 use crate::stored::{has, hex_of, hex_of_entry};
 use ringside_core::command::PerpetualParameter;
 use ringside_core::ids::{ALL_MARKETS, AccountId, AssetId, MarketId};
 use ringside_core::money::kept_rate;
 use ringside_persist::archive::row::Entry;
-use ringside_persist::archive::{
-    ALL_FACETS, ArchiveReader, CandlesAsked, EntriesAsked, FillsAsked, OrdersAsked, Seconds,
-};
+use ringside_persist::archive::{ALL_FACETS, ArchiveReader, EntriesAsked};
 use ringside_views::Views;
+use ringside_views::archive::perpetual::row_of;
 use ringside_views::archive::rows;
-use ringside_views::history::{FillQuery, FillRecord, OrderQuery, Place, TimeRange, TradeRecord};
+use ringside_views::history::{
+    BalanceRecord, CreditRecord, FillQuery, FillRecord, OrderQuery, TimeRange, TradeRecord,
+};
 use ringside_views::kept::Kept;
-use ringside_views::kline::{Interval, Kline};
-use ringside_views::log::{FIRST_CANDLES, Log, Row};
+use ringside_views::kline::{Interval, Kline, KlineRow};
+use ringside_views::log::{FIRST_CANDLES, List, Log, Row};
 use ringside_views::order::OrderRecord;
 use ringside_views::perpetual::Perpetuals;
 use ringside_views::perpetual::series::{CandleQuery, INTERVALS, Source};
@@ -53,14 +55,15 @@ fn order(out: &mut String, name: &str, o: &OrderRecord) {
 }
 
 fn trade(out: &mut String, name: &str, t: &TradeRecord) {
-    let sides = (t.maker_order, t.taker_order, t.maker_account, t.taker_account, t.maker_fee, t.taker_fee);
-    let side = t.taker_side as u8;
+    let fees = (t.maker_fee.get(), t.taker_fee.get());
+    let sides = (t.maker_order, t.taker_order, t.maker_account, t.taker_account, fees.0, fees.1);
+    let side = t.taker_side;
     line!(out, "{name} {} {} {side} {} {} {sides:?} {}", t.trade, t.market, t.price, t.quantity, t.time_ns);
 }
 
 fn fill(out: &mut String, name: &str, account: AccountId, f: &FillRecord) {
-    let codes = (f.side as u8, f.role as u8);
-    let sizes = (f.price, f.quantity, f.fee);
+    let codes = (f.side, f.role);
+    let sizes = (f.price, f.quantity, f.fee.get());
     line!(out, "{name} {account} {} {} {codes:?} {sizes:?} {} {}", f.trade, f.market, f.order, f.time_ns);
 }
 
@@ -86,13 +89,10 @@ pub(crate) fn views(views: &Views) -> String {
         views.open_orders().of_account(account).for_each(|row| order(out, "open", row));
         let (market, status, limit) = (None, None, usize::MAX);
         let asked = OrderQuery { account, market, status, created: TimeRange::ALL, limit };
-        let mut orders = Vec::new();
-        assert_eq!(views.history().ended_orders(&asked, Place::Newest, usize::MAX, &mut orders), Place::End);
-        orders.iter().for_each(|row| order(out, "ended", row));
-        let mut fills = Vec::new();
+        let ended = orders(views, &asked).into_iter().filter(|row| !row.status.is_resting());
+        ended.for_each(|row| order(out, "ended", &row));
         let asked = FillQuery { account, market, time: TimeRange::ALL, limit };
-        assert_eq!(views.history().fills(&asked, Place::Newest, usize::MAX, &mut fills), Place::End);
-        fills.iter().for_each(|row| fill(out, "fill", account, row));
+        fills(views, &asked).iter().for_each(|row| fill(out, "fill", account, row));
         for key in 1..KEYS {
             let Some(outcome) = views.idempotency().outcome(account, key) else { continue };
             let reject = outcome.reject.map_or(0, |reject| reject.code());
@@ -104,8 +104,7 @@ pub(crate) fn views(views: &Views) -> String {
             }
         }
     }
-    let forgotten = views.history().forgotten();
-    line!(out, "forgotten {} {}", forgotten.through, forgotten.newest_order);
+    line!(out, "forgotten {}", views.history().forgotten());
     (0..6).for_each(|asset: AssetId| line!(out, "asset {asset} {:?}", views.markets().asset_name(asset)));
     for m in views.markets().in_order_of_symbol() {
         let [maker_fee, taker_fee] = [m.maker_fee, m.taker_fee].map(kept_rate);
@@ -118,9 +117,8 @@ pub(crate) fn views(views: &Views) -> String {
             let (bids, asks): (Vec<_>, Vec<_>) = (book.bids().collect(), book.asks().collect());
             line!(out, "book {market} {} {bids:?} {asks:?}", book.update_id());
         }
-        let mut trades = Vec::new();
-        views.history().trades(market, usize::MAX, &mut trades);
-        trades.iter().for_each(|row| trade(out, "trade", row));
+        let trades = views.history().trades().of(0).filter(|row| row.market == market);
+        trades.rev().for_each(|row| trade(out, "trade", row));
         views.history().last_trade(market).iter().for_each(|row| trade(out, "last trade", row));
         for interval in Interval::ALL {
             for row in views.klines().page(market, interval, &TimeRange::ALL, usize::MAX) {
@@ -133,9 +131,17 @@ pub(crate) fn views(views: &Views) -> String {
             line!(out, "ticker {market} {prices:?} {sums:?} {}", t.close_time_s);
         }
     }
-    for c in views.audit().credits() {
+    for c in views.history().credits().iter() {
         let reason = hex(&c.reason);
-        line!(out, "credit {} {} {} {} {} {reason}", c.sequence, c.time_ns, c.amount, c.account, c.asset);
+        line!(
+            out,
+            "credit {} {} {} {} {} {reason}",
+            c.sequence,
+            c.time_ns,
+            c.amount.get(),
+            c.account,
+            c.asset
+        );
     }
     withdrawals(out, views);
     perpetuals(out, views.perpetuals(), views.time_ns().div_euclid(1_000_000));
@@ -321,54 +327,52 @@ fn entries(out: &mut String, reader: &mut dyn ArchiveReader, number: u16, owner:
     }
 }
 
+/// Rows of a list, newest first.
+fn rows_of<T: Row>(reader: &mut dyn ArchiveReader, number: u16, owner: AccountId) -> Vec<T> {
+    let mut entries = Vec::new();
+    reader.entries(&all_of(number, owner), &mut entries).expect("entries are read");
+    entries.iter().rev().map(|entry| row_of(entry).expect("an entry is a row of its list")).collect()
+}
+
 /// The archive.
 pub(crate) fn archive(reader: &mut dyn ArchiveReader) -> String {
     let mut out = String::new();
     let out = &mut out;
     let mark = reader.mark().expect("a mark");
     line!(out, "archived {} {}", mark.sequence, mark.time_ns);
-    line!(out, "rows {}", reader.rows().expect("a number of rows"));
+    // Fills were counted as their trades.
+    let fills_of = |reader: &mut dyn ArchiveReader, account| -> Vec<FillRecord> {
+        rows_of(reader, List::SpotFills as u16, account)
+    };
+    let count: usize = (0..ACCOUNTS).map(|account| fills_of(reader, account).len()).sum();
+    line!(out, "rows {}", reader.rows().expect("a number of rows") - count as u64);
     for account in 0..ACCOUNTS {
-        let mut orders = Vec::new();
-        reader.orders(&OrdersAsked::all(account), &mut orders).expect("orders are read");
-        orders.iter().for_each(|row| order(out, "order", &rows::order_of(row)));
-        let (market, limit, through) = (None, usize::MAX, u64::MAX);
-        let asked = FillsAsked { account, market, time: Seconds::ALL, through, limit };
-        let mut fills = Vec::new();
-        reader.fills(&asked, &mut fills).expect("fills are read");
-        fills.iter().for_each(|row| fill(out, "fill", account, &rows::fill_of(row)));
-        let mut balances = Vec::new();
-        reader.balances(account, Seconds::ALL, through, limit, &mut balances).expect("balances are read");
+        let mut orders: Vec<OrderRecord> = rows_of(reader, List::SpotOrders as u16, account);
+        orders.sort_by_key(|row| std::cmp::Reverse(row.order));
+        orders.iter().for_each(|row| order(out, "order", row));
+        fills_of(reader, account).iter().for_each(|row| fill(out, "fill", account, row));
+        let mut balances: Vec<BalanceRecord> = rows_of(reader, List::BalanceChanges as u16, account);
+        // Of an event the quote was told last.
+        balances.sort_by_key(|row| std::cmp::Reverse((row.sequence, row.index, row.asset)));
         for b in balances {
-            let sizes = (b.available, b.frozen);
+            let sizes = (b.available.get(), b.frozen.get());
             line!(out, "balance {} {} {} {} {sizes:?}", b.sequence, b.time_ns, b.account, b.asset);
         }
     }
     for market in 0..MARKETS {
-        let mut trades = Vec::new();
-        reader.trades(market, u64::MAX, usize::MAX, &mut trades).expect("trades are read");
-        trades.iter().for_each(|row| trade(out, "trade", &rows::trade_of(row)));
+        let trades: Vec<TradeRecord> = rows_of(reader, List::SpotTrades as u16, 0);
+        let trades = trades.iter().filter(|row| row.market == market);
+        trades.for_each(|row| trade(out, "trade", row));
         for interval in Interval::ALL {
-            let asked = CandlesAsked {
-                market,
-                interval_s: rows::interval_s(interval),
-                open: Seconds::ALL,
-                through: u64::MAX,
-                oldest: true,
-                limit: usize::MAX,
-            };
-            let mut candles = Vec::new();
-            reader.candles(&asked, &mut candles).expect("candles are read");
-            for row in &candles {
-                candle(out, "candle", market, interval.seconds(), &rows::kline_of(row));
+            let candles: Vec<KlineRow> = rows_of(reader, interval.list(), 0);
+            for row in candles.iter().rev().filter(|row| row.market == market) {
+                candle(out, "candle", market, interval.seconds(), &row.kline);
             }
         }
     }
-    let mut credits = Vec::new();
-    reader.credits(u64::MAX, usize::MAX, &mut credits).expect("credits are read");
-    for c in credits {
-        let reason = hex(&c.reason);
-        line!(out, "credit {} {} {} {} {} {reason}", c.sequence, c.time_ns, c.account, c.asset, c.amount);
+    for c in rows_of::<CreditRecord>(reader, List::Credits as u16, 0) {
+        let (reason, amount) = (hex(&c.reason), c.amount.get());
+        line!(out, "credit {} {} {} {} {amount} {reason}", c.sequence, c.time_ns, c.account, c.asset);
     }
     let candles = FIRST_CANDLES..FIRST_CANDLES + 4 * INTERVALS.len() as u16;
     for number in (1..=12).chain(candles) {

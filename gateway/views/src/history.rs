@@ -1,29 +1,29 @@
-//! What has happened and will not change: ended orders, trades, and each account's half of them.
-//!
-//! [`HistoryStore`] is what the views hold of it: everything ([`super::MemoryHistory`]), or what is recent, the rest being
-//! in an archive ([`super::RecentHistory`]). Where the two meet is one sequence ([`Forgotten`]): rows of later commands are
-//! here, all others there. A store answers pages from newest to oldest and looks at a bounded number of rows per call, so
-//! that a reader which must search far never holds the views for long.
+//! What has happened on the spot side and will not change: ended orders, trades, each account's half of them, credits, and balances
+//! as they were.
 
 use super::codec::{LoadError, Reader, Writer};
-use super::log::Keep;
+use super::log::{Added, Adding, Keep, Key, List, Log, Row};
 use super::order::OrderRecord;
 use super::spares::Restock;
 use ringside_core::command::{OrderStatus, Side};
-use ringside_core::event;
-use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence, TradeId};
-use ringside_core::money::{Amount, Price, Quantity};
+use ringside_core::event::{self, Event};
+use ringside_core::ids::{AccountId, AssetId, MarketId, OrderId, Sequence, TradeId};
+use ringside_core::money::{Price, Quantity, RawAmount};
 use std::sync::Arc;
 
-/// One match. 96 bytes.
+/// Nanoseconds of a millisecond, of a second.
+const MS_NS: i64 = 1_000_000;
+const S_NS: i64 = 1_000_000_000;
+
+/// One match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TradeRecord {
     /// Ascending per market, from 1.
     pub trade: TradeId,
     /// Market id.
     pub market: MarketId,
-    /// The taker's side.
-    pub taker_side: Side,
+    /// A [`Side`]: the taker's.
+    pub taker_side: u32,
     /// The maker's price.
     pub price: Price,
     /// How much base.
@@ -37,14 +37,12 @@ pub struct TradeRecord {
     /// Owner of the arriving order.
     pub taker_account: AccountId,
     /// The maker's fee, in the asset it receives.
-    pub maker_fee: Amount,
+    pub maker_fee: RawAmount,
     /// The taker's fee, in the asset it receives.
-    pub taker_fee: Amount,
+    pub taker_fee: RawAmount,
     /// When, nanoseconds of the UNIX epoch.
     pub time_ns: i64,
 }
-
-const _: () = assert!(size_of::<TradeRecord>() == 96);
 
 impl TradeRecord {
     /// The trade of an event.
@@ -52,80 +50,92 @@ impl TradeRecord {
         TradeRecord {
             trade: trade.trade,
             market: trade.market,
-            taker_side: Side::from_code(trade.taker_side).expect("the engine emits known sides"),
+            taker_side: trade.taker_side.into(),
             price: trade.price,
             quantity: trade.quantity,
             maker_order: trade.maker_order,
             taker_order: trade.taker_order,
             maker_account: trade.maker_account,
             taker_account: trade.taker_account,
-            maker_fee: trade.maker_fee.get(),
-            taker_fee: trade.taker_fee.get(),
+            maker_fee: trade.maker_fee,
+            taker_fee: trade.taker_fee,
             time_ns,
         }
     }
 
-    /// The half of one of its two sides.
-    pub fn fill(&self, role: Role) -> FillRecord {
-        let (side, fee, order) = match role {
-            Role::Taker => (self.taker_side, self.taker_fee, self.taker_order),
-            Role::Maker => (self.taker_side.opposite(), self.maker_fee, self.maker_order),
-        };
-        FillRecord {
+    /// The taker's side.
+    pub fn side(&self) -> Side {
+        side_of(self.taker_side)
+    }
+
+    /// Its two halves, the maker's first.
+    pub fn fills(&self) -> [FillRecord; 2] {
+        let fill = |account, side, fee, role: Role, order| FillRecord {
             trade: self.trade,
+            account,
             market: self.market,
-            side,
+            side: side as u32,
+            role: role as u32,
             price: self.price,
             quantity: self.quantity,
             fee,
-            role,
             order,
             time_ns: self.time_ns,
+        };
+        let (side, other) = (self.side(), self.side().opposite());
+        [
+            fill(self.maker_account, other, self.maker_fee, Role::Maker, self.maker_order),
+            fill(self.taker_account, side, self.taker_fee, Role::Taker, self.taker_order),
+        ]
+    }
+
+    /// One of its halves.
+    pub fn fill(&self, role: Role) -> FillRecord {
+        self.fills()[role as usize]
+    }
+
+    /// As snapshots had it before its list had a layout.
+    fn load(reader: &mut Reader<'_>) -> Result<TradeRecord, LoadError> {
+        // Market ids are dense, so that a large one is none; it would only ask for memory.
+        let market: MarketId = reader.uint("market")?;
+        if market >> 20 != 0 {
+            return Err(reader.bad("market"));
         }
-    }
-
-    pub(super) fn save(&self, writer: &mut Writer<'_>) {
-        writer.fixed(&[self.taker_side as u8]);
-        writer.i64(self.price);
-        writer.i64(self.quantity);
-        writer.u64(self.maker_order);
-        writer.u64(self.taker_order);
-        writer.u64(self.maker_account.into());
-        writer.u64(self.taker_account.into());
-        writer.i128(self.maker_fee);
-        writer.i128(self.taker_fee);
-        writer.i64(self.time_ns);
-    }
-
-    pub(super) fn load(
-        reader: &mut Reader<'_>,
-        market: MarketId,
-        trade: TradeId,
-    ) -> Result<TradeRecord, LoadError> {
         Ok(TradeRecord {
-            trade,
             market,
-            taker_side: reader.code("side", Side::from_code)?,
+            trade: reader.u64()?,
+            taker_side: reader.code("side", Side::from_code)? as u32,
             price: reader.i64()?,
             quantity: reader.i64()?,
             maker_order: reader.u64()?,
             taker_order: reader.u64()?,
             maker_account: reader.account()?,
             taker_account: reader.account()?,
-            maker_fee: reader.i128()?,
-            taker_fee: reader.i128()?,
+            maker_fee: reader.i128()?.into(),
+            taker_fee: reader.i128()?.into(),
             time_ns: reader.i64()?,
         })
     }
+}
+
+impl Row for TradeRecord {
+    fn key(&self) -> Key {
+        Key { owner: 0, market: self.market, id: self.trade, time_ms: milliseconds(self.time_ns), tag: 0 }
+    }
+}
+
+/// What a row's code says; the engine emits known sides.
+fn side_of(code: u32) -> Side {
+    if code == Side::Sell as u32 { Side::Sell } else { Side::Buy }
 }
 
 /// Which half of a trade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The order rested.
-    Maker,
+    Maker = 0,
     /// The order arrived.
-    Taker,
+    Taker = 1,
 }
 
 /// One account's half of a trade.
@@ -133,22 +143,113 @@ pub enum Role {
 pub struct FillRecord {
     /// The trade.
     pub trade: TradeId,
+    /// Account id.
+    pub account: AccountId,
     /// Market id.
     pub market: MarketId,
-    /// The account's side.
-    pub side: Side,
+    /// A [`Side`]: the account's.
+    pub side: u32,
+    /// A [`Role`].
+    pub role: u32,
     /// The trade's price.
     pub price: Price,
     /// How much base.
     pub quantity: Quantity,
     /// The account's fee, in the asset it received.
-    pub fee: Amount,
-    /// Which half.
-    pub role: Role,
+    pub fee: RawAmount,
     /// The account's order.
     pub order: OrderId,
     /// When, nanoseconds of the UNIX epoch.
     pub time_ns: i64,
+}
+
+impl FillRecord {
+    /// The account's side.
+    pub fn side(&self) -> Side {
+        side_of(self.side)
+    }
+
+    /// Which half it is.
+    pub fn role(&self) -> Role {
+        if self.role == Role::Taker as u32 { Role::Taker } else { Role::Maker }
+    }
+}
+
+impl Row for FillRecord {
+    /// Who trades with himself has both halves.
+    fn key(&self) -> Key {
+        let id = self.trade << 1 | u64::from(self.role);
+        Key { owner: self.account, market: self.market, id, time_ms: milliseconds(self.time_ns), tag: 0 }
+    }
+}
+
+/// A balance raised by the administrator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CreditRecord {
+    /// The command that did it.
+    pub sequence: Sequence,
+    /// When, nanoseconds of the UNIX epoch.
+    pub time_ns: i64,
+    /// How much.
+    pub amount: RawAmount,
+    /// Account id.
+    pub account: AccountId,
+    /// Of what: an asset id.
+    pub asset: u32,
+    /// Audit note, padded with zeros.
+    pub reason: [u8; 64],
+}
+
+impl Row for CreditRecord {
+    fn key(&self) -> Key {
+        Key { owner: 0, market: 0, id: self.sequence, time_ms: milliseconds(self.time_ns), tag: 0 }
+    }
+}
+
+/// A balance as a command left it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BalanceRecord {
+    /// The command.
+    pub sequence: Sequence,
+    /// When, nanoseconds of the UNIX epoch.
+    pub time_ns: i64,
+    /// Account id.
+    pub account: AccountId,
+    /// Of what: an asset id.
+    pub asset: u32,
+    /// Which of the command's events told it; who has another place here is of the same command.
+    pub index: u64,
+    /// Free amount, 10^-18.
+    pub available: RawAmount,
+    /// Reserved amount, 10^-18.
+    pub frozen: RawAmount,
+}
+
+impl Row for BalanceRecord {
+    /// By asset in the place of a market: an event tells two at most.
+    fn key(&self) -> Key {
+        let id = self.sequence << 20 | self.index;
+        Key { owner: self.account, market: self.asset, id, time_ms: milliseconds(self.time_ns), tag: 0 }
+    }
+}
+
+/// The balances that an event says have changed: base, then quote.
+fn balances_of(event: &Event, changed: &event::Balances) -> impl Iterator<Item = BalanceRecord> {
+    let row = |asset: AssetId, available, frozen| BalanceRecord {
+        sequence: event.sequence,
+        time_ns: event.time_ns,
+        account: changed.account,
+        asset: asset.into(),
+        index: event.index.into(),
+        available,
+        frozen,
+    };
+    let base =
+        (changed.changed & 1 != 0).then(|| row(changed.base, changed.base_available, changed.base_frozen));
+    // Equal assets: one balance changed, outside any market, and it stands in the base's fields.
+    let quote = (changed.changed & 2 != 0 && changed.quote != changed.base)
+        .then(|| row(changed.quote, changed.quote_available, changed.quote_frozen));
+    base.into_iter().chain(quote)
 }
 
 /// Seconds of the UNIX epoch, both ends inclusive.
@@ -168,11 +269,21 @@ impl TimeRange {
     pub fn contains(&self, time_ns: i64) -> bool {
         (self.start_s..=self.end_s).contains(&seconds(time_ns))
     }
+
+    /// Its milliseconds, both ends inclusive.
+    pub fn milliseconds(&self) -> std::ops::RangeInclusive<i64> {
+        self.start_s.saturating_mul(1_000)..=self.end_s.saturating_mul(1_000).saturating_add(999)
+    }
 }
 
 /// The whole second of a time.
 pub fn seconds(time_ns: i64) -> i64 {
-    time_ns.div_euclid(1_000_000_000)
+    time_ns.div_euclid(S_NS)
+}
+
+/// The whole millisecond of a time.
+pub(crate) fn milliseconds(time_ns: i64) -> i64 {
+    time_ns.div_euclid(MS_NS)
 }
 
 /// Which orders of an account are asked for.
@@ -190,15 +301,6 @@ pub struct OrderQuery {
     pub limit: usize,
 }
 
-impl OrderQuery {
-    /// Whether an order of the account is asked for.
-    pub fn matches(&self, order: &OrderRecord) -> bool {
-        self.market.is_none_or(|market| market == order.market)
-            && self.status.is_none_or(|status| status == order.status)
-            && self.created.contains(order.created_ns)
-    }
-}
-
 /// Which fills of an account are asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct FillQuery {
@@ -212,87 +314,229 @@ pub struct FillQuery {
     pub limit: usize,
 }
 
-/// Where a search stands that looks from newest to oldest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// Nothing was looked at.
-    Newest,
-    /// All rows at this place and later ones were looked at; what it counts is the store's business.
-    Before(u64),
-    /// Nothing is left to look at.
-    End,
+/// The histories of the spot side.
+#[derive(Clone, Debug)]
+pub struct SpotHistory {
+    ended: Log<OrderRecord>,
+    fills: Log<FillRecord>,
+    trades: Log<TradeRecord>,
+    credits: Log<CreditRecord>,
+    /// For whoever takes rows as they come; nothing reads them in memory.
+    balances: Log<BalanceRecord>,
+    /// Per market, the newest trade, kept or not.
+    last_trades: Vec<Option<TradeRecord>>,
+    keep: Keep,
 }
 
-/// Where a store's memory begins.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Forgotten {
-    /// Rows of this command and all before it are not here; those of all later ones are.
-    pub through: Sequence,
-    /// No order that ended in one of those has a larger id.
-    pub newest_order: OrderId,
-}
-
-/// Where ended orders and trades are kept. Rows are given in the order of the events and never change.
-pub trait HistoryStore: Send + Sync {
-    /// How much of the perpetual histories, which the views hold themselves, is kept beside this.
-    fn keep(&self) -> Keep {
-        Keep::All
+impl SpotHistory {
+    pub(super) fn new(keep: Keep) -> SpotHistory {
+        SpotHistory {
+            ended: Log::new(keep),
+            fills: Log::new(keep),
+            trades: Log::new(keep),
+            credits: Log::new(keep),
+            balances: Log::new(keep),
+            last_trades: Vec::new(),
+            keep,
+        }
     }
 
-    /// Its spare memory.
-    fn spares(&self) -> Vec<Arc<dyn Restock>> {
-        Vec::new()
+    pub(super) fn keep(&self) -> Keep {
+        self.keep
     }
 
-    /// Learns of an order that was just placed, resting or not: its id, account and time, which order a list.
-    fn placed(&mut self, order: OrderId, account: AccountId, created_ns: i64);
-
-    /// Takes an order that the command `sequence` has just ended; it was [`HistoryStore::placed`] before.
-    fn ended(&mut self, order: &OrderRecord, sequence: Sequence);
-
-    /// The same for an order that the command `sequence` has refused to an account without money, which costs its owner nothing: it
-    /// is kept in memory alone, or anybody could make the archive grow.
-    fn refused(&mut self, order: &OrderRecord, sequence: Sequence) {
-        self.ended(order, sequence);
+    pub(super) fn spares(&self) -> Vec<Arc<dyn Restock>> {
+        vec![self.ended.spares(), self.fills.spares(), self.trades.spares()]
     }
 
-    /// Takes a trade of the command `sequence`.
-    fn trade(&mut self, trade: &TradeRecord, sequence: Sequence);
-
-    /// What is no longer here.
-    fn forgotten(&self) -> Forgotten {
-        Forgotten::default()
+    /// Ended orders.
+    pub fn ended(&self) -> &Log<OrderRecord> {
+        &self.ended
     }
 
-    /// Everything of `archived` and before can be read elsewhere: lets go of what it does not want to keep of that, a
-    /// bounded number of rows at a time.
-    fn forget(&mut self, _archived: Sequence) {}
+    /// Each account's halves of trades.
+    pub fn fills(&self) -> &Log<FillRecord> {
+        &self.fills
+    }
 
-    /// The ended order of an id; `None` while it rests.
-    fn ended_order(&self, order: OrderId) -> Option<OrderRecord>;
+    /// Trades.
+    pub fn trades(&self) -> &Log<TradeRecord> {
+        &self.trades
+    }
 
-    /// Appends ended orders of an account to `orders`, newest placement first, from `place` on, until `orders` holds
-    /// the query's limit or `steps` rows were looked at. Returns where it stopped; [`Place::Before`] counts order ids.
-    fn ended_orders(
-        &self,
-        query: &OrderQuery,
-        place: Place,
-        steps: usize,
-        orders: &mut Vec<OrderRecord>,
-    ) -> Place;
-
-    /// Appends fills of an account to `fills`, newest first, in the manner of [`HistoryStore::ended_orders`].
-    fn fills(&self, query: &FillQuery, place: Place, steps: usize, fills: &mut Vec<FillRecord>) -> Place;
-
-    /// Appends the newest trades of a market to `trades`, newest first, at most `limit`.
-    fn trades(&self, market: MarketId, limit: usize, trades: &mut Vec<TradeRecord>);
+    /// Credits.
+    pub fn credits(&self) -> &Log<CreditRecord> {
+        &self.credits
+    }
 
     /// The newest trade of a market.
-    fn last_trade(&self, market: MarketId) -> Option<TradeRecord>;
+    pub fn last_trade(&self, market: MarketId) -> Option<TradeRecord> {
+        *self.last_trades.get(market as usize)?
+    }
 
-    /// Appends what a snapshot of the views must hold of this store.
-    fn save(&self, writer: &mut Writer<'_>);
+    /// The ended order of an id, as far as it is kept.
+    pub fn order(&self, account: AccountId, order: OrderId) -> Option<&OrderRecord> {
+        self.ended.find(account, order)
+    }
 
-    /// Takes the place of everything held by what [`HistoryStore::save`] wrote.
-    fn load(&mut self, reader: &mut Reader<'_>) -> Result<(), LoadError>;
+    pub(super) fn order_ended(&mut self, order: OrderRecord, sequence: Sequence) {
+        self.ended.push(sequence, order);
+    }
+
+    /// An order that was refused to an account without money, which costs its owner nothing: it is kept in memory alone, or anybody
+    /// could make the archive grow.
+    pub(super) fn order_refused(&mut self, order: OrderRecord, sequence: Sequence) {
+        if self.keep != Keep::Nothing {
+            self.ended.push(sequence, order);
+        }
+    }
+
+    pub(super) fn traded(&mut self, trade: TradeRecord, sequence: Sequence) {
+        self.trades.push(sequence, trade);
+        trade.fills().into_iter().for_each(|fill| self.fills.push(sequence, fill));
+        self.set_last(trade);
+    }
+
+    fn set_last(&mut self, trade: TradeRecord) {
+        let market = trade.market as usize;
+        if market >= self.last_trades.len() {
+            self.last_trades.resize(market + 1, None);
+        }
+        self.last_trades[market] = Some(trade);
+    }
+
+    pub(super) fn credited(&mut self, event: &Event, credited: &event::Credited) {
+        let credit = CreditRecord {
+            sequence: event.sequence,
+            time_ns: event.time_ns,
+            amount: credited.amount,
+            account: credited.account,
+            asset: credited.asset.into(),
+            reason: credited.reason,
+        };
+        self.credits.push(event.sequence, credit);
+    }
+
+    pub(super) fn balances_changed(&mut self, event: &Event, changed: &event::Balances) {
+        if self.keep == Keep::Nothing {
+            balances_of(event, changed).for_each(|row| self.balances.push(event.sequence, row));
+        }
+    }
+
+    /// Everything of `archived` and before can be read elsewhere.
+    pub(super) fn forget(&mut self, archived: Sequence) {
+        self.ended.forget(archived);
+        self.fills.forget(archived);
+        self.trades.forget(archived);
+        self.credits.forget(archived);
+        self.balances.forget(archived);
+    }
+
+    /// Rows of this command and before are in memory no longer, or not all of them.
+    pub fn forgotten(&self) -> Sequence {
+        let trades = self.fills.forgotten().max(self.trades.forgotten());
+        self.ended.forgotten().max(trades).max(self.credits.forgotten())
+    }
+
+    /// Gives what the running command added, where nothing is kept.
+    pub(super) fn take<F: FnMut(Added<'_>)>(&self, adding: &mut Adding<F>) {
+        adding.all(&self.ended, List::SpotOrders);
+        adding.all(&self.fills, List::SpotFills);
+        adding.all(&self.trades, List::SpotTrades);
+        adding.all(&self.credits, List::Credits);
+        adding.all(&self.balances, List::BalanceChanges);
+    }
+
+    pub(super) fn save(&self, writer: &mut Writer<'_>) {
+        self.ended.save(writer);
+        self.fills.save(writer);
+        self.trades.save(writer);
+        self.credits.save(writer);
+        writer.count(self.last_trades.iter().flatten().count());
+        self.last_trades.iter().flatten().for_each(|trade| writer.record(trade));
+    }
+
+    pub(super) fn load(reader: &mut Reader<'_>, keep: Keep) -> Result<SpotHistory, LoadError> {
+        let mut loaded = SpotHistory {
+            ended: Log::load(reader, keep)?,
+            fills: Log::load(reader, keep)?,
+            trades: Log::load(reader, keep)?,
+            credits: Log::load(reader, keep)?,
+            ..SpotHistory::new(keep)
+        };
+        for _ in 0..reader.count()? {
+            let trade: TradeRecord = reader.record()?;
+            if trade.market >> 20 != 0 {
+                return Err(reader.bad("market"));
+            }
+            loaded.set_last(trade);
+        }
+        Ok(loaded)
+    }
+
+    /// Credits as snapshots had them before their list had a layout, where they stood then.
+    pub(super) fn load_credits_before(reader: &mut Reader<'_>) -> Result<Vec<CreditRecord>, LoadError> {
+        let mut credits = Vec::new();
+        for _ in 0..reader.count()? {
+            credits.push(CreditRecord {
+                sequence: reader.u64()?,
+                time_ns: reader.i64()?,
+                amount: reader.i128()?.into(),
+                account: reader.uint("account")?,
+                asset: reader.uint("asset")?,
+                reason: reader.fixed()?,
+            });
+        }
+        Ok(credits)
+    }
+
+    /// The rest of it as snapshots had it before [`super::kept::Kept::SpotOrders`]: one place from which on all rows are kept, the newest trade of
+    /// each market, ended orders, and trades, of which fills were the two halves.
+    pub(super) fn load_before(
+        reader: &mut Reader<'_>,
+        keep: Keep,
+        credits: Vec<CreditRecord>,
+    ) -> Result<SpotHistory, LoadError> {
+        let (through, _newest_order) = (reader.u64()?, reader.u64()?);
+        if through == Sequence::MAX {
+            return Err(reader.bad("sequence"));
+        }
+        let mut last_trades = Vec::new();
+        for _ in 0..reader.count()? {
+            last_trades.push(TradeRecord::load(reader)?);
+        }
+        let mut loaded = SpotHistory {
+            ended: Log::new(keep).forgotten_through(through),
+            fills: Log::new(keep).forgotten_through(through),
+            trades: Log::new(keep).forgotten_through(through),
+            ..SpotHistory::new(keep)
+        };
+        let mut last = through + 1;
+        for _ in 0..reader.count()? {
+            let sequence = ascending(reader, &mut last)?;
+            let order = OrderRecord::load(reader)?;
+            let is_known = loaded.order(order.account, order.order).is_some();
+            if order.status.is_resting() || is_known || order.order >> 44 != 0 {
+                return Err(reader.bad("ended order"));
+            }
+            loaded.order_ended(order, sequence);
+        }
+        last = through + 1;
+        for _ in 0..reader.count()? {
+            let sequence = ascending(reader, &mut last)?;
+            loaded.traded(TradeRecord::load(reader)?, sequence);
+        }
+        last_trades.into_iter().for_each(|trade| loaded.set_last(trade));
+        credits.into_iter().for_each(|credit| loaded.credits.push(credit.sequence, credit));
+        Ok(loaded)
+    }
+}
+
+fn ascending(reader: &mut Reader<'_>, last: &mut Sequence) -> Result<Sequence, LoadError> {
+    let sequence = reader.u64()?;
+    if sequence < *last {
+        return Err(reader.bad("sequence"));
+    }
+    *last = sequence;
+    Ok(sequence)
 }

@@ -15,7 +15,8 @@ struct Entry {
 
 macro_rules! kept {
     ($($kept:ident $name:literal since $since:literal, $(by hand $newest:literal)? $(rows of $($len:literal),+)?;)*) => {
-        /// Lists that are kept, by their numbers in snapshots: append, never take away or move.
+        /// Lists that are kept, by their numbers in snapshots: append, never take away or move. Snapshots of this build have no credits,
+        /// ended spot orders, spot trades and spot fills but the rows that are named last.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(usize)]
         pub enum Kept {
@@ -93,6 +94,12 @@ kept! {
     Limits "limits of accounts" since 8, rows of 40;
     Unbacked "credits out of nothing" since 8, by hand 1;
     KeyedOrders "perpetual orders of outcomes" since 8, rows of 184;
+    SpotOrders "rows of ended spot orders" since 8, rows of 96;
+    SpotTradeRows "rows of spot trades" since 8, rows of 96;
+    SpotFillRows "rows of spot fills" since 8, rows of 72;
+    CreditRows "rows of credits" since 8, rows of 104;
+    BalanceRows "rows of balances" since 8, rows of 64;
+    SpotCandles "rows of spot candles" since 8, rows of 88;
 }
 
 impl Kept {

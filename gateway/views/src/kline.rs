@@ -6,6 +6,7 @@
 
 use super::codec::{LoadError, Reader, Writer};
 use super::history::{TimeRange, seconds};
+use super::log::{FIRST_SPOT_CANDLES, Key, Row};
 use ringside_core::event::{self, Event};
 use ringside_core::ids::{MarketId, Sequence};
 use ringside_core::money::{Amount, Price, Quantity, notional};
@@ -45,6 +46,16 @@ impl Interval {
         Interval::FourHours,
         Interval::OneDay,
     ];
+
+    /// The list of its candles that are over.
+    pub const fn list(self) -> u16 {
+        FIRST_SPOT_CANDLES + self as u16
+    }
+
+    /// That of a length in seconds.
+    pub fn of_seconds(seconds: u32) -> Option<Interval> {
+        Interval::ALL.into_iter().find(|interval| interval.seconds() == i64::from(seconds))
+    }
 
     /// Its length.
     pub const fn seconds(self) -> i64 {
@@ -151,6 +162,33 @@ pub struct ClosedKline {
     pub interval: Interval,
     /// The candle, final.
     pub kline: Kline,
+}
+
+/// A candle that is over as a row of its list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KlineRow {
+    /// The candle.
+    pub kline: Kline,
+    /// Market id.
+    pub market: MarketId,
+    /// Its length.
+    pub interval_s: u32,
+}
+
+impl Row for KlineRow {
+    fn key(&self) -> Key {
+        let open_s = self.kline.open_time_s;
+        let id = u64::try_from(open_s).unwrap_or(0);
+        Key { owner: 0, market: self.market, id, time_ms: open_s.saturating_mul(1_000), tag: 0 }
+    }
+}
+
+impl ClosedKline {
+    /// As its list has it.
+    pub fn row(&self) -> KlineRow {
+        let interval_s = u32::try_from(self.interval.seconds()).expect("no interval is longer than a day");
+        KlineRow { kline: self.kline, market: self.market, interval_s }
+    }
 }
 
 /// The candles of one market and interval, oldest first.

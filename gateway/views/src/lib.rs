@@ -5,7 +5,6 @@
 
 pub mod account;
 pub mod archive;
-pub mod audit;
 pub mod balance;
 pub mod chunked;
 pub mod codec;
@@ -19,13 +18,11 @@ pub mod kline;
 pub mod ledger;
 pub mod log;
 pub mod market;
-mod memory;
 pub mod order;
 pub mod paged;
 pub mod perpetual;
 mod places;
 pub mod queue;
-pub mod recent;
 mod shared;
 pub mod slots;
 pub mod spares;
@@ -35,24 +32,21 @@ pub mod unbacked;
 pub mod withdrawal;
 
 use account::AccountView;
-use audit::AuditView;
 use balance::{BalanceRow, BalanceView};
 pub use codec::LoadError;
 use codec::{Reader, Writer};
 use deposit::DepositView;
 use depth::DepthView;
-use history::{Forgotten, HistoryStore, OrderQuery, Place, TradeRecord};
+use history::{SpotHistory, TradeRecord};
 use idempotency::IdempotencyView;
 use kept::Kept;
 use kline::KlineView;
 use ledger::LedgerView;
-use log::Keep;
+use log::{Added, Adding, Keep};
 use market::MarketView;
-pub use memory::MemoryHistory;
 use order::{OpenOrders, OrderRecord};
 use perpetual::Perpetuals;
 use perpetual::account::PerpetualAccount;
-pub use recent::RecentHistory;
 use ringside_core::command::OrderStatus;
 use ringside_core::event::{self, Event, Kind};
 use ringside_core::ids::{AccountId, FIRST_PERPETUAL, OrderId, Sequence};
@@ -71,6 +65,10 @@ const FORMAT: u64 = 8;
 /// They are read too; what they did not keep is missing.
 const FORMATS_BEFORE: [u64; 3] = [3, 6, 7];
 
+/// Histories that share a window: those of the spot side that grow with trading, and about as many of the perpetual side.
+const SPOT_LOGS: usize = 3;
+const PERPETUAL_LOGS: usize = 8;
+
 /// All views of one deployment. The parts are public to read; only [`Views::fold`] changes them.
 pub struct Views {
     accounts: AccountView,
@@ -79,7 +77,6 @@ pub struct Views {
     depth: DepthView,
     balances: BalanceView,
     idempotency: IdempotencyView,
-    audit: AuditView,
     klines: KlineView,
     tickers: TickerView,
     perpetuals: Perpetuals,
@@ -87,7 +84,7 @@ pub struct Views {
     withdrawals: WithdrawalView,
     deposits: DepositView,
     unbacked: UnbackedView,
-    history: Box<dyn HistoryStore>,
+    history: SpotHistory,
     sequence: Sequence,
     time_ns: i64,
     markets_changed: u64,
@@ -105,14 +102,13 @@ struct Running {
 
 impl Default for Views {
     fn default() -> Views {
-        Views::new(Box::new(MemoryHistory::default()))
+        Views::new(Keep::All)
     }
 }
 
 impl Views {
-    /// Views of a deployment where nothing has happened yet, with a store for history that is as empty.
-    pub fn new(history: Box<dyn HistoryStore>) -> Views {
-        let keep = history.keep();
+    /// Views of a deployment where nothing has happened yet, which keep so much of each history.
+    pub fn new(keep: Keep) -> Views {
         Views {
             accounts: AccountView::default(),
             markets: MarketView::default(),
@@ -120,15 +116,14 @@ impl Views {
             depth: DepthView::default(),
             balances: BalanceView::default(),
             idempotency: IdempotencyView::new(keep != Keep::Nothing),
-            audit: AuditView::default(),
             klines: KlineView::default(),
             tickers: TickerView::default(),
-            perpetuals: Perpetuals::new(keep),
+            perpetuals: Perpetuals::new(keep.part(PERPETUAL_LOGS)),
             ledger: LedgerView::default(),
             withdrawals: WithdrawalView::default(),
             deposits: DepositView::default(),
             unbacked: UnbackedView::default(),
-            history,
+            history: SpotHistory::new(keep.part(SPOT_LOGS)),
             sequence: 0,
             time_ns: 0,
             markets_changed: 0,
@@ -169,11 +164,6 @@ impl Views {
     /// Outcomes of placements with idempotency keys.
     pub fn idempotency(&self) -> &IdempotencyView {
         &self.idempotency
-    }
-
-    /// Credits.
-    pub fn audit(&self) -> &AuditView {
-        &self.audit
     }
 
     /// Candles.
@@ -218,9 +208,9 @@ impl Views {
         spares
     }
 
-    /// Ended orders and trades.
-    pub fn history(&self) -> &dyn HistoryStore {
-        &*self.history
+    /// Ended orders, trades and credits of the spot side.
+    pub fn history(&self) -> &SpotHistory {
+        &self.history
     }
 
     /// The last command whose events are all folded.
@@ -233,42 +223,10 @@ impl Views {
         self.time_ns
     }
 
-    /// The order of an id, resting or ended.
-    pub fn order(&self, order: OrderId) -> Option<OrderRecord> {
-        self.open.get(order).copied().or_else(|| self.history.ended_order(order))
-    }
-
-    /// Carries a search for orders on by at most about `steps` rows.
-    pub fn search_orders(&self, search: &mut OrderSearch, steps: usize) {
-        let query = search.query;
-        search.forgotten = self.history.forgotten();
-        let before = match search.place {
-            Place::Newest => OrderId::MAX,
-            Place::Before(order) => order,
-            Place::End => return,
-        };
-        let resting = query.status.is_none_or(|status| status.is_resting());
-        search.place = match query.status {
-            Some(status) if status.is_resting() => Place::End,
-            _ => self.history.ended_orders(&query, search.place, steps, &mut search.ended),
-        };
-        // Resting orders of the stretch of ids that the history has just been searched for.
-        let reached = match search.place {
-            Place::Before(order) => order,
-            _ if resting && search.ended.len() >= query.limit => {
-                search.ended.last().map_or(0, |order| order.order)
-            }
-            _ => 0,
-        };
-        if resting {
-            let stretch = self.open.of_account(query.account).rev().filter(|order| order.order < before);
-            let stretch =
-                stretch.take_while(|order| order.order >= reached).filter(|order| query.matches(order));
-            search.open.extend(stretch.take(query.limit.saturating_sub(search.open.len())));
-        }
-        if search.ended.len() + search.open.len() >= query.limit {
-            search.place = Place::End;
-        }
+    /// The order of an id, resting or ended, as far as memory has it.
+    pub fn order(&self, account: AccountId, order: OrderId) -> Option<OrderRecord> {
+        let open = self.open.get(order).filter(|open| open.account == account);
+        open.or_else(|| self.history.order(account, order)).copied()
     }
 
     /// Everything of `archived` and before can be read elsewhere; what is not wanted here any more goes, a bounded number of
@@ -276,13 +234,21 @@ impl Views {
     pub fn forget(&mut self, archived: Sequence) {
         let archived = archived.min(self.sequence);
         self.history.forget(archived);
-        self.audit.forget(archived);
         self.perpetuals.forget(archived);
     }
 
-    /// Gives what the running command added to the perpetual histories, where the views keep none.
-    pub fn take_perpetual(&mut self, add: impl FnMut(perpetual::Added<'_>)) {
-        self.perpetuals.take(add);
+    /// Rows of this command and before are in memory no longer, or not all of them.
+    pub fn forgotten(&self) -> Sequence {
+        self.history.forgotten().max(self.perpetuals.forgotten())
+    }
+
+    /// Gives what the running command added to the histories, where the views keep none.
+    pub fn take(&mut self, add: impl FnMut(Added<'_>)) {
+        let mut adding = Adding::new(add);
+        self.history.take(&mut adding);
+        let closed = self.klines.closed_by(self.sequence);
+        closed.iter().for_each(|closed| adding.row(closed.interval.list(), &closed.row()));
+        self.perpetuals.take(&mut adding);
     }
 
     /// Folds the next event. Events come in order, each command's whole; in between the views are not to be read.
@@ -297,7 +263,10 @@ impl Views {
                 }
             }),
             Some(Kind::Balances) => {
-                self.each(event, |views, event, balances| views.balances.changed(balances, event.time_ns));
+                self.each(event, |views, event, balances| {
+                    views.balances.changed(balances, event.time_ns);
+                    views.history.balances_changed(event, balances);
+                });
             }
             Some(Kind::AccountCreated) => {
                 self.each(event, |views, _, created| views.accounts.created(created))
@@ -308,7 +277,7 @@ impl Views {
             }),
             Some(Kind::Credited) => {
                 self.each(event, |views, event, credited| {
-                    views.audit.credited(event, credited);
+                    views.history.credited(event, credited);
                     views.unbacked.credited(credited);
                 });
             }
@@ -367,9 +336,9 @@ impl Views {
         self.running.trades.push(*trade);
         self.running.taken += notional(trade.price, trade.quantity);
         if let Some(ended) = self.open.traded(trade, event.time_ns) {
-            self.history.ended(&ended, event.sequence);
+            self.history.order_ended(ended, event.sequence);
         }
-        self.history.trade(&TradeRecord::of_event(trade, event.time_ns), event.sequence);
+        self.history.traded(TradeRecord::of_event(trade, event.time_ns), event.sequence);
         self.klines.traded(event, trade);
         self.tickers.traded(event, trade);
     }
@@ -381,7 +350,6 @@ impl Views {
         };
         let (mut traded, mut created_ns) = (taken, event.time_ns);
         if order.is_new == 1 {
-            self.history.placed(order.order, order.account, created_ns);
             self.running.order = Some(*order);
         } else if let Some(before) = self.open.get(order.order) {
             traded += before.traded;
@@ -396,9 +364,9 @@ impl Views {
             self.open.remove(record.order);
         }
         if record.status == OrderStatus::Rejected && self.has_nothing(record.account) {
-            self.history.refused(&record, event.sequence);
+            self.history.order_refused(record, event.sequence);
         } else {
-            self.history.ended(&record, event.sequence);
+            self.history.order_ended(record, event.sequence);
         }
     }
 
@@ -443,7 +411,6 @@ impl Views {
         self.depth.save(writer);
         self.balances.save(writer);
         self.idempotency.save(writer);
-        self.audit.save(writer);
         self.klines.save(writer);
         self.tickers.save(writer);
         self.perpetuals.save(writer);
@@ -454,8 +421,8 @@ impl Views {
         self.idempotency.save_orders(writer);
     }
 
-    /// Takes the place of everything held by what [`Views::save`] wrote; on an error nothing but the history may have
-    /// changed, and the views are not to be used. Bytes of any earlier format or version of a list are read; which those are
+    /// Takes the place of everything held by what [`Views::save`] wrote; on an error nothing is
+    /// changed. Bytes of any earlier format or version of a list are read; which those are
     /// is given back.
     pub fn load(&mut self, bytes: &[u8]) -> Result<Vec<Upgraded>, LoadError> {
         let mut reader = Reader::new(bytes);
@@ -475,14 +442,21 @@ impl Views {
         let balances = BalanceView::load(&mut reader)?;
         let is_asked = self.perpetuals.keep() != Keep::Nothing;
         let mut idempotency = IdempotencyView::load(&mut reader, is_asked)?;
-        let audit = AuditView::load(&mut reader)?;
+        let credits = match reader.has(Kept::SpotOrders) {
+            true => Vec::new(),
+            false => SpotHistory::load_credits_before(&mut reader)?,
+        };
         let klines = KlineView::load(&mut reader, time_ns)?;
         let tickers = TickerView::load(&mut reader, time_ns)?;
         let perpetuals = match reader.has(Kept::PerpetualMarkets) {
             true => Perpetuals::load(&mut reader, self.perpetuals.keep())?,
             false => Perpetuals::new(self.perpetuals.keep()),
         };
-        self.history.load(&mut reader)?;
+        let keep = self.history.keep();
+        let history = match reader.has(Kept::SpotOrders) {
+            true => SpotHistory::load(&mut reader, keep)?,
+            false => SpotHistory::load_before(&mut reader, keep, credits)?,
+        };
         let withdrawals = match reader.is_left_out() {
             true => WithdrawalView::default(),
             false => WithdrawalView::load(&mut reader)?,
@@ -509,7 +483,7 @@ impl Views {
         self.depth = depth;
         self.balances = balances;
         self.idempotency = idempotency;
-        self.audit = audit;
+        self.history = history;
         self.klines = klines;
         self.tickers = tickers;
         self.perpetuals = perpetuals;
@@ -542,60 +516,5 @@ impl Upgraded {
         };
         let all = std::iter::once(format).chain(Kept::ALL.iter().map(list));
         all.filter(|found| found.from != found.to).collect()
-    }
-}
-
-/// A search for orders of an account, newest placement first, over resting and ended ones alike. It is carried on in
-/// stretches, so that the views need not be held for all of it; each order is met once, as it is at that moment. What the
-/// views have forgotten is added at the end.
-#[derive(Clone, Debug)]
-pub struct OrderSearch {
-    query: OrderQuery,
-    place: Place,
-    ended: Vec<OrderRecord>,
-    open: Vec<OrderRecord>,
-    archived: Vec<OrderRecord>,
-    /// At the last stretch.
-    forgotten: Forgotten,
-}
-
-impl OrderSearch {
-    /// A search that has not begun.
-    pub fn new(query: OrderQuery) -> OrderSearch {
-        let forgotten = Forgotten::default();
-        let (ended, open, archived) = (Vec::new(), Vec::new(), Vec::new());
-        OrderSearch { query, place: Place::Newest, ended, open, archived, forgotten }
-    }
-
-    /// Whether all that was asked for of the views is found.
-    pub fn is_done(&self) -> bool {
-        self.place == Place::End
-    }
-
-    /// Once it is done: the sequence through which ended orders are still to be looked for in the archive, up to the
-    /// query's limit. `None` where those found stand before whatever is there.
-    pub fn rest(&self) -> Option<Sequence> {
-        if self.forgotten.through == 0 || self.query.status.is_some_and(|status| status.is_resting()) {
-            return None;
-        }
-        let newer = |order: &&OrderRecord| order.order > self.forgotten.newest_order;
-        let ahead = self.ended.iter().chain(&self.open).filter(newer).count();
-        (ahead < self.query.limit).then_some(self.forgotten.through)
-    }
-
-    /// Adds what the archive has.
-    pub fn add(&mut self, archived: Vec<OrderRecord>) {
-        self.archived = archived;
-    }
-
-    /// What was found, newest placement first, at most the query's limit.
-    pub fn into_orders(mut self) -> Vec<OrderRecord> {
-        self.ended.append(&mut self.open);
-        // An order that was met in the views may have been archived since; as it was met is how it is shown.
-        self.ended.append(&mut self.archived);
-        self.ended.sort_by_key(|order| std::cmp::Reverse(order.order));
-        self.ended.dedup_by_key(|order| order.order);
-        self.ended.truncate(self.query.limit);
-        self.ended
     }
 }

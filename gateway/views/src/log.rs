@@ -17,7 +17,8 @@ use std::sync::Arc;
 /// Rows let go of at a time, give or take a command: more than a batch of events can bring, so that it keeps up.
 const FORGOTTEN_AT_ONCE: usize = 2048;
 
-/// Histories by their numbers in the archive: append, never renumber. Candles have numbers from [`FIRST_CANDLES`] on.
+/// Histories by their numbers in the archive: append, never renumber. Candles have numbers from [`FIRST_CANDLES`] and
+/// [`FIRST_SPOT_CANDLES`] on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum List {
@@ -45,13 +46,37 @@ pub enum List {
     Transfers = 11,
     /// What operators did.
     Operators = 12,
+    /// Ended orders of the spot side.
+    SpotOrders = 13,
+    /// Accounts' halves of spot trades.
+    SpotFills = 14,
+    /// Spot trades.
+    SpotTrades = 15,
+    /// Balances raised by the administrator.
+    Credits = 16,
+    /// Spot balances as commands left them.
+    BalanceChanges = 17,
+}
+
+impl List {
+    /// Of those whose rows may come after others of a larger id: orders end in another order than they are placed, and what
+    /// operators did in another than they noted it.
+    const LATE: [List; 5] =
+        [List::Orders, List::ServiceOrders, List::ForcedOrders, List::Operators, List::SpotOrders];
+
+    /// Whether a list is one of [`List::LATE`], by its number.
+    pub fn is_late(number: u16) -> bool {
+        List::LATE.iter().any(|list| *list as u16 == number)
+    }
 }
 
 /// Every facet.
 pub const ALL_FACETS: u32 = u32::MAX;
 
-/// Number of the first list of candles.
+/// Number of the first list of perpetual candles.
 pub const FIRST_CANDLES: u16 = 1024;
+/// Number of the list of the shortest spot candles; those of longer ones follow.
+pub const FIRST_SPOT_CANDLES: u16 = 2048;
 
 /// Where a row stands and how it is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,6 +176,11 @@ impl Page {
         Page { ids: id..=id, ..self }
     }
 
+    /// Whether one id is asked for.
+    pub fn is_of_one(&self) -> bool {
+        self.ids.start() == self.ids.end()
+    }
+
     /// Rows of a time, both ends included.
     #[must_use]
     pub fn within(self, times: RangeInclusive<i64>) -> Page {
@@ -199,6 +229,54 @@ pub enum Keep {
     Nothing,
 }
 
+impl Keep {
+    /// Of a window a part.
+    #[must_use]
+    pub(crate) fn part(self, of: usize) -> Keep {
+        match self {
+            Keep::Window(rows) => Keep::Window(rows / of),
+            keep => keep,
+        }
+    }
+}
+
+/// A row that a command added to a history.
+#[derive(Clone, Copy, Debug)]
+pub struct Added<'a> {
+    /// A [`List`], or the list of a series of candles.
+    pub list: u16,
+    /// Its place.
+    pub key: Key,
+    /// Version of the bytes.
+    pub version: u16,
+    /// The row as it is stored.
+    pub bytes: &'a [u8],
+}
+
+/// Gives rows as they are stored to whoever takes them.
+pub(crate) struct Adding<F> {
+    add: F,
+    bytes: Vec<u8>,
+}
+
+impl<F: FnMut(Added<'_>)> Adding<F> {
+    pub(crate) fn new(add: F) -> Adding<F> {
+        Adding { add, bytes: Vec::new() }
+    }
+
+    /// All rows of a log.
+    pub(crate) fn all<T: Row>(&mut self, log: &Log<T>, list: List) {
+        log.iter().for_each(|row| self.row(list as u16, row));
+    }
+
+    /// A row.
+    pub(crate) fn row<T: Row>(&mut self, list: u16, row: &T) {
+        self.bytes.clear();
+        row.write(&mut self.bytes);
+        (self.add)(Added { list, key: row.key(), version: T::KEPT.newest(), bytes: &self.bytes });
+    }
+}
+
 /// See the module.
 #[derive(Clone, Debug)]
 pub struct Log<T> {
@@ -229,6 +307,11 @@ impl<T: Row> Log<T> {
         self.rows.expect(rows);
     }
 
+    /// Nothing is kept of this command and before.
+    pub(crate) fn forgotten_through(self, through: Sequence) -> Log<T> {
+        Log { through, ..self }
+    }
+
     /// Adds a row.
     pub fn push(&mut self, sequence: Sequence, row: T) {
         let place = self.first + self.rows.len() as u64;
@@ -255,6 +338,11 @@ impl<T: Row> Log<T> {
         self.rows.is_empty()
     }
 
+    /// Whether rows from a time on, of all markets, are all kept. Of the oldest millisecond that is, some may have gone.
+    pub fn has_all_from(&self, time_ms: i64) -> bool {
+        self.rows.front().is_some_and(|(_, row)| row.key().time_ms < time_ms)
+    }
+
     /// All rows that are kept, oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
         self.rows.iter().map(|(_, row)| row)
@@ -272,6 +360,12 @@ impl<T: Row> Log<T> {
     /// The row of an id.
     pub fn get(&self, owner: u32, market: MarketId, id: u64) -> Option<&T> {
         Some(self.at(self.lists.get(owner, market)?.find(id)?))
+    }
+
+    /// The row of an id that no other market of the owner has.
+    pub fn find(&self, owner: u32, id: u64) -> Option<&T> {
+        let place = self.lists.of(owner, None).find_map(|rows| rows.find(id))?;
+        Some(self.at(place))
     }
 
     /// Rows with smaller ids that are kept, newest first.

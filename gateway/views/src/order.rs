@@ -2,6 +2,8 @@
 
 use super::chunked::Chunked;
 use super::codec::{LoadError, Reader, Writer};
+use super::history::milliseconds;
+use super::log::{Key, Page, Row};
 use super::slots::SlotIndex;
 use ringside_core::command::{OrderStatus, OrderType, Side, TimeInForce};
 use ringside_core::event;
@@ -85,14 +87,8 @@ impl OrderRecord {
     }
 
     pub(super) fn load(reader: &mut Reader<'_>) -> Result<OrderRecord, LoadError> {
-        let order = reader.u64()?;
-        OrderRecord::load_rest(order, reader)
-    }
-
-    /// What follows the id.
-    pub(super) fn load_rest(order: OrderId, reader: &mut Reader<'_>) -> Result<OrderRecord, LoadError> {
         let mut record = OrderRecord {
-            order,
+            order: reader.u64()?,
             account: reader.account()?,
             market: reader.uint("market")?,
             side: reader.code("side", Side::from_code)?,
@@ -111,6 +107,18 @@ impl OrderRecord {
         let age = reader.i64()?;
         record.updated_ns = record.created_ns.checked_add(age).ok_or_else(|| reader.bad("time"))?;
         Ok(record)
+    }
+}
+
+impl Row for OrderRecord {
+    fn key(&self) -> Key {
+        let time_ms = milliseconds(self.created_ns);
+        Key { owner: self.account, market: self.market, id: self.order, time_ms, tag: 0 }
+    }
+
+    /// Where it stands.
+    fn facet(&self) -> u8 {
+        self.status as u8
     }
 }
 
@@ -136,6 +144,11 @@ impl OpenOrders {
     pub fn of_account(&self, account: AccountId) -> impl DoubleEndedIterator<Item = &OrderRecord> {
         let list = self.by_account.get(account as usize).map_or(&[][..], Vec::as_slice);
         list.iter().map(|slot| self.at(*slot))
+    }
+
+    /// Those of a page.
+    pub fn page(&self, page: &Page) -> Vec<OrderRecord> {
+        self.of_account(page.owner).filter(|order| page.wants(*order)).copied().collect()
     }
 
     /// How many orders rest.

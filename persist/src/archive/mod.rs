@@ -1,6 +1,5 @@
-//! The archive: history that has left memory. Ended orders, trades, changes of balances, credits and closed candles of spot,
-//! and the histories of the perpetual side as entries, kept without bound in a store of their own, outside the path of any
-//! command.
+//! The archive: history that has left memory, as entries of lists, kept without bound in a store of its own, outside the path of
+//! any command.
 //!
 //! The follower feeds it, because it replays the durable journal anyway. Rows are committed together with a [`Mark`], the
 //! sequence up to which they are complete, so that the store and its mark can never disagree. What is promised:
@@ -11,7 +10,7 @@
 //! - It never runs ahead: only what the journal holds durably is replayed into it.
 //! - A row never changes once it is in. Every query names the sequence `through` which rows are wanted, so that a reader
 //!   that holds the later rows in memory joins the two without doubles or holes, however far the archive has come by then.
-//! - Every list has a version, and rows of earlier ones are read. A store of an earlier build is brought to what is written today when
+//! - Every entry has a version, and those of earlier ones are read. A store of an earlier build is brought to what is written today when
 //!   its writer is opened, all or nothing, and says so ([`Upgrade`]).
 //! - A store that was lost, or is older than every snapshot kept, is filled again by replaying what is kept of the journal
 //!   before anything is served. Where the journal no longer reaches back to its mark the start is refused
@@ -21,12 +20,13 @@
 //! The traits are the seam: routes and folds name rows and queries of [`row`], never SQL. [`sqlite`] is the embedded store;
 //! a database server can take its place by the same three traits. Not here: what an event means (the gateway's views).
 
+pub mod before;
 pub mod row;
 pub mod sqlite;
 
-use ringside_core::command::OrderStatus;
-use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence};
-use row::{BalanceChange, CandleRow, CreditRow, Entry, FillRow, List, OrderRow, TradeRow};
+use before::Before;
+use ringside_core::ids::{AccountId, MarketId, Sequence};
+use row::{Entry, List};
 use std::error::Error;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -40,130 +40,6 @@ pub struct Mark {
     /// Time of the last command that ended at or before it, nanoseconds of the UNIX epoch. Together with the sequence it
     /// tells this history from another one that went a different way.
     pub time_ns: i64,
-}
-
-/// Rows of consecutive commands, whole commands only, in the order of the events.
-#[derive(Clone, Debug, Default)]
-pub struct Batch {
-    /// Orders that ended.
-    pub orders: Vec<OrderRow>,
-    /// Trades.
-    pub trades: Vec<TradeRow>,
-    /// Balances that changed.
-    pub balances: Vec<BalanceChange>,
-    /// Balances raised by the administrator.
-    pub credits: Vec<CreditRow>,
-    /// Candles that closed.
-    pub candles: Vec<CandleRow>,
-    /// Rows of the perpetual histories.
-    pub entries: Vec<Entry>,
-}
-
-impl Batch {
-    /// How many rows there are.
-    pub fn len(&self) -> usize {
-        self.orders.len()
-            + self.trades.len()
-            + self.balances.len()
-            + self.credits.len()
-            + self.candles.len()
-            + self.entries.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Takes all rows out and keeps the memory.
-    pub fn clear(&mut self) {
-        self.orders.clear();
-        self.trades.clear();
-        self.balances.clear();
-        self.credits.clear();
-        self.candles.clear();
-        self.entries.clear();
-    }
-}
-
-/// UNIX seconds, both ends inclusive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seconds {
-    /// First.
-    pub start: i64,
-    /// Last.
-    pub end: i64,
-}
-
-impl Seconds {
-    /// All of time.
-    pub const ALL: Seconds = Seconds { start: i64::MIN, end: i64::MAX };
-}
-
-/// Which ended orders of an account are asked for.
-#[derive(Clone, Copy, Debug)]
-pub struct OrdersAsked {
-    /// Account id.
-    pub account: AccountId,
-    /// In one market only.
-    pub market: Option<MarketId>,
-    /// In one status only.
-    pub status: Option<OrderStatus>,
-    /// Placed when.
-    pub created: Seconds,
-    /// Only orders with a smaller id.
-    pub before: OrderId,
-    /// Only orders that ended at this sequence or before.
-    pub through: Sequence,
-    /// At most how many.
-    pub limit: usize,
-}
-
-impl OrdersAsked {
-    /// All of an account's.
-    pub const fn all(account: AccountId) -> OrdersAsked {
-        OrdersAsked {
-            account,
-            market: None,
-            status: None,
-            created: Seconds::ALL,
-            before: OrderId::MAX,
-            through: Sequence::MAX,
-            limit: usize::MAX,
-        }
-    }
-}
-
-/// Which fills of an account are asked for.
-#[derive(Clone, Copy, Debug)]
-pub struct FillsAsked {
-    /// Account id.
-    pub account: AccountId,
-    /// In one market only.
-    pub market: Option<MarketId>,
-    /// Traded when.
-    pub time: Seconds,
-    /// Only fills of this sequence or before.
-    pub through: Sequence,
-    /// At most how many.
-    pub limit: usize,
-}
-
-/// Which candles of a market are asked for.
-#[derive(Clone, Copy, Debug)]
-pub struct CandlesAsked {
-    /// Of which market.
-    pub market: MarketId,
-    /// Length in seconds.
-    pub interval_s: u32,
-    /// Opened when.
-    pub open: Seconds,
-    /// Only candles that closed at this sequence or before.
-    pub through: Sequence,
-    /// Whether the oldest of the range are wanted; else the newest.
-    pub oldest: bool,
-    /// At most how many.
-    pub limit: usize,
 }
 
 /// Which entries are asked for. Ids and times rise together, so that either bounds a stretch.
@@ -213,6 +89,9 @@ pub const FACETS_MAX: u8 = 32;
 /// are no record. Stored beside the packs: what a record's facet is never changes.
 pub type FacetOf = fn(u16, &[u8]) -> Option<u8>;
 
+/// Makes entries of a row that was of no list.
+pub type EntriesOf = fn(&Before, &mut Vec<Entry>);
+
 /// What became of a look at entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Looked {
@@ -254,12 +133,12 @@ pub trait ArchiveWriter: Send {
     /// How far the rows reach.
     fn mark(&self) -> Mark;
 
-    /// Commits the rows of all commands after the present mark through `mark`, all or nothing. With `is_durable` everything
+    /// Commits the rows of all commands after the present mark through `mark`, in the order of the events, all or nothing. With `is_durable` everything
     /// that was ever committed is on the disk when this returns; without it a power failure may take whole commits back,
     /// the newest first.
     ///
     /// Errors: the store's; nothing was taken in then and the call can be repeated.
-    fn commit(&mut self, batch: &Batch, mark: Mark, is_durable: bool) -> Result<(), ArchiveError>;
+    fn commit(&mut self, entries: &[Entry], mark: Mark, is_durable: bool) -> Result<(), ArchiveError>;
 }
 
 /// Answers queries. All lists are appended to `rows`.
@@ -269,37 +148,6 @@ pub trait ArchiveReader: Send {
 
     /// How many rows there are of all kinds. Slow on large stores: for tests and figures.
     fn rows(&mut self) -> Result<u64, ArchiveError>;
-
-    /// The ended order of an id, if it ended at `through` or before.
-    fn order(&mut self, order: OrderId, through: Sequence) -> Result<Option<OrderRow>, ArchiveError>;
-
-    /// Ended orders, largest id first.
-    fn orders(&mut self, asked: &OrdersAsked, rows: &mut Vec<OrderRow>) -> Result<(), ArchiveError>;
-
-    /// Fills, newest first: by sequence, trade, and the taker's half before the maker's.
-    fn fills(&mut self, asked: &FillsAsked, rows: &mut Vec<FillRow>) -> Result<(), ArchiveError>;
-
-    /// Trades of a market of `through` and before, newest first, at most `limit`.
-    fn trades(
-        &mut self,
-        market: MarketId,
-        through: Sequence,
-        limit: usize,
-        rows: &mut Vec<TradeRow>,
-    ) -> Result<(), ArchiveError>;
-
-    /// Closed candles, oldest first.
-    fn candles(&mut self, asked: &CandlesAsked, rows: &mut Vec<CandleRow>) -> Result<(), ArchiveError>;
-
-    /// Changes of an account's balances of all assets, newest first, at most `limit`.
-    fn balances(
-        &mut self,
-        account: AccountId,
-        time: Seconds,
-        through: Sequence,
-        limit: usize,
-        rows: &mut Vec<BalanceChange>,
-    ) -> Result<(), ArchiveError>;
 
     /// Entries, by time and id: ascending where the oldest are asked for, else descending.
     fn entries(&mut self, asked: &EntriesAsked, rows: &mut Vec<Entry>) -> Result<Looked, ArchiveError>;
@@ -313,14 +161,6 @@ pub trait ArchiveReader: Send {
         beside: &[i64],
         most: u64,
     ) -> Result<Passed, ArchiveError>;
-
-    /// Credits of `through` and before, newest first, at most `limit`.
-    fn credits(
-        &mut self,
-        through: Sequence,
-        limit: usize,
-        rows: &mut Vec<CreditRow>,
-    ) -> Result<(), ArchiveError>;
 }
 
 /// Something of an archive that is brought to the version that is written.
@@ -375,20 +215,6 @@ pub enum ArchiveError {
         /// What it says.
         found: i64,
         /// What this version writes.
-        known: i64,
-    },
-    /// A list in a version that this one does not know.
-    #[error(
-        "archive: the list of {list} in {place} has version {found}, this build knows versions up to {known}"
-    )]
-    List {
-        /// Where the store is.
-        place: String,
-        /// Its name.
-        list: &'static str,
-        /// What it is of.
-        found: i64,
-        /// The newest version that is known.
         known: i64,
     },
     /// The history of another journal.

@@ -2,7 +2,7 @@
 
 use crate::{Folder, JOURNAL, seeds};
 use ringside_persist::archive::row::{Entry, List};
-use ringside_persist::archive::{ALL_FACETS, Archive, ArchiveReader, Batch, EntriesAsked, FacetOf, Mark};
+use ringside_persist::archive::{ALL_FACETS, Archive, ArchiveReader, EntriesAsked, FacetOf, Mark};
 use ringside_persist::storage::faulty::Random;
 use std::ops::RangeInclusive;
 
@@ -31,7 +31,7 @@ fn hash(name: u64) -> u64 {
 /// Makes entries as the views do: ids and times of a list rise together, rows of one list come later than both.
 pub(crate) struct EntryMaker {
     random: Random,
-    sequence: u64,
+    pub(crate) sequence: u64,
     time_ms: i64,
     next_id: u64,
     tag: u64,
@@ -61,11 +61,11 @@ impl EntryMaker {
     }
 
     /// The rows of some more commands, also kept in the model.
-    pub(crate) fn batch(&mut self, commands: u64) -> Batch {
-        let mut batch = Batch::default();
-        (0..commands).for_each(|_| self.command(&mut batch.entries));
-        self.all.extend_from_slice(&batch.entries);
-        batch
+    pub(crate) fn batch(&mut self, commands: u64) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        (0..commands).for_each(|_| self.command(&mut entries));
+        self.all.extend_from_slice(&entries);
+        entries
     }
 
     fn command(&mut self, entries: &mut Vec<Entry>) {

@@ -1,8 +1,9 @@
 //! No room: a quota that is used up is to the archive what a full disk is, which it waits for. A disk that fails is neither.
 #![allow(unsafe_code)]
 
-use crate::{Folder, JOURNAL, Maker};
-use ringside_persist::archive::{Archive, ArchiveError, Batch};
+use crate::entries::EntryMaker;
+use crate::{Folder, JOURNAL};
+use ringside_persist::archive::{Archive, ArchiveError};
 
 /// From now on every write of this thread fails with `error`, but to its standard streams. Whether the kernel lets it.
 fn refuse_writes(error: i32) -> bool {
@@ -35,11 +36,8 @@ fn a_quota_that_is_used_up_is_no_room() {
         let folder = Folder::new(&format!("room-{error}"));
         let store = folder.store();
         let mut writer = store.writer(JOURNAL).unwrap();
-        let mut maker = Maker::new(3);
-        let mut batch = Batch::default();
-        for _ in 0..500 {
-            maker.command(&mut batch);
-        }
+        let mut maker = EntryMaker::new(3);
+        let batch = maker.batch(500);
         let mark = maker.mark();
         let refused = std::thread::scope(|scope| {
             let refused = scope.spawn(|| refuse_writes(error).then(|| writer.commit(&batch, mark, true)));
@@ -76,12 +74,11 @@ fn history_is_not_written_into_a_file_that_is_gone() {
         let folder = Folder::new(&format!("gone-{index}"));
         let store = folder.store();
         let mut writer = store.writer(JOURNAL).unwrap();
-        let (mut maker, mut batch) = (Maker::new(4), Batch::default());
-        maker.command(&mut batch);
+        let mut maker = EntryMaker::new(4);
+        let batch = maker.batch(10);
         writer.commit(&batch, maker.mark(), true).unwrap();
         take(store.path());
-        batch.clear();
-        maker.command(&mut batch);
+        let batch = maker.batch(10);
         let refused = writer.commit(&batch, maker.mark(), true).unwrap_err();
         assert!(matches!(refused, ArchiveError::Gone { .. }), "{index}: {refused}");
     }

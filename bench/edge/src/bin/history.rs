@@ -22,14 +22,15 @@ use ringside_core::command::{Command, OrderStatus, OrderType, PerpetualTimeInFor
 use ringside_core::engine::{Engine, EngineConfig};
 use ringside_core::event::Event;
 use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence};
-use ringside_persist::archive::row::{Entry, List, OrderRow, TradeRow};
+use ringside_persist::archive::before::{Before, OrderRow, TradeRow};
+use ringside_persist::archive::row::{Entry, List};
 use ringside_persist::archive::sqlite::Sqlite;
-use ringside_persist::archive::{
-    ALL_FACETS, Archive, ArchiveReader, Batch, EntriesAsked, FacetOf, FillsAsked, Mark, OrdersAsked, Seconds,
-};
+use ringside_persist::archive::{ALL_FACETS, Archive, ArchiveReader, EntriesAsked, FacetOf, Mark};
 use ringside_persist::recover::machine::Fold;
 use ringside_views::SharedViews;
 use ringside_views::archive::archiver::Archiver;
+use ringside_views::archive::rows;
+use ringside_views::log;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -67,7 +68,7 @@ const MARKETS: u64 = 4;
 const LIST: List = List { number: 4, is_late: false };
 /// Rows of one page, as a list gives by default.
 const PAGE: usize = 50;
-/// Orders of one bulk commit.
+/// Rows of one bulk commit, give or take an order.
 const BULK: usize = 20_000;
 /// Pairs of accounts that trade with each other on the perpetual market.
 const PAIRS: u32 = 64;
@@ -93,7 +94,7 @@ fn run(arguments: &Arguments, scratch: &Path) -> Result<(String, usize)> {
         arguments.orders, arguments.few, arguments.seed
     )?;
     let mut bars = Bars::default();
-    let store = Sqlite::new(scratch.join("pages.db"));
+    let store = Sqlite::new(scratch.join("pages.db")).faceted(rows::facets_of);
     fill(&store, arguments, &mut text)?;
     pages(&store, arguments, &mut text, &mut bars)?;
     cursor(&Sqlite::new(scratch.join("entries.db")), arguments, &mut text, &mut bars)?;
@@ -165,13 +166,15 @@ fn fill(store: &Sqlite, arguments: &Arguments, text: &mut String) -> Result<()> 
     let all = arguments.orders + arguments.few;
     let every = all / arguments.few.max(1);
     let begun = Instant::now();
-    let (mut batch, mut rows) = (Batch::default(), 0);
+    let (mut batch, mut rows) = (Vec::new(), 0);
     for order in 1..=all {
         let account = if order % every == 0 { FEW } else { MANY };
         let (order_row, trade) = row(&mut random, order, account);
-        batch.orders.push(order_row);
-        batch.trades.extend(trade);
-        if batch.orders.len() == BULK || order == all {
+        rows::entries_of(&Before::Order(order_row), &mut batch);
+        if let Some(trade) = trade {
+            rows::entries_of(&Before::Trade(trade), &mut batch);
+        }
+        if batch.len() >= BULK || order == all {
             rows += batch.len();
             writer.commit(&batch, Mark { sequence: order, time_ns: order_row.updated_ns }, order == all)?;
             batch.clear();
@@ -231,17 +234,22 @@ const KINDS: &[Kind] = &[
 
 impl Kind {
     fn read(&self, reader: &mut dyn ArchiveReader, account: AccountId, end: i64) -> Result<usize> {
-        let range = Seconds { start: i64::MIN, end };
-        let (market, through, limit) = (self.market, Sequence::MAX, PAGE);
-        if self.is_fills {
-            let mut rows = Vec::with_capacity(2 * PAGE);
-            reader.fills(&FillsAsked { account, market, time: range, through, limit }, &mut rows)?;
-            return Ok(rows.len());
-        }
-        let mut rows = Vec::with_capacity(PAGE);
-        let (status, created, before) = (self.status, range, OrderId::MAX);
-        let asked = OrdersAsked { account, market, status, created, before, through, limit };
-        reader.orders(&asked, &mut rows)?;
+        let list = if self.is_fills { log::List::SpotFills } else { log::List::SpotOrders };
+        let asked = EntriesAsked {
+            list: rows::list_of(list as u16),
+            owner: account,
+            market: self.market,
+            tag: 0,
+            facets: self.status.map_or(ALL_FACETS, |status| 1 << status as u8),
+            ids: 0..=u64::MAX,
+            times: i64::MIN..=end.saturating_mul(1_000),
+            through: Sequence::MAX,
+            is_oldest: false,
+            limit: PAGE,
+            work: usize::MAX,
+        };
+        let mut rows = Vec::with_capacity(2 * PAGE);
+        reader.entries(&asked, &mut rows)?;
         Ok(rows.len())
     }
 }
@@ -317,7 +325,7 @@ fn time_of(row: u64) -> i64 {
 
 fn cursor(store: &Sqlite, arguments: &Arguments, text: &mut String, bars: &mut Bars) -> Result<()> {
     let mut writer = store.writer(JOURNAL)?;
-    let mut batch = Batch::default();
+    let mut batch = Vec::new();
     for id in 1..=arguments.orders {
         let entry = Entry {
             sequence: id,
@@ -330,8 +338,8 @@ fn cursor(store: &Sqlite, arguments: &Arguments, text: &mut String, bars: &mut B
             version: 1,
             bytes: Box::new([7; 80]),
         };
-        batch.entries.push(entry);
-        if batch.entries.len() == BULK || id == arguments.orders {
+        batch.push(entry);
+        if batch.len() == BULK || id == arguments.orders {
             let mark = Mark { sequence: id, time_ns: time_of(id) * 1_000_000 };
             writer.commit(&batch, mark, id == arguments.orders)?;
             batch.clear();
@@ -418,7 +426,7 @@ fn offset(store: &Sqlite, arguments: &Arguments, text: &mut String, bars: &mut B
             let (list, owner, id, time_ms) = (LATE, MANY, *id, time_ms(*id));
             Entry { sequence: *sequence, list, owner, market, id, time_ms, tag, version, bytes }
         };
-        let batch = Batch { entries: rows.iter().map(entry).collect(), ..Batch::default() };
+        let batch: Vec<Entry> = rows.iter().map(entry).collect();
         let mark = Mark { sequence: LATE_ROWS * 2, time_ns: number as i64 };
         writer.commit(&batch, mark, false)?;
     }

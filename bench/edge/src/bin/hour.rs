@@ -34,7 +34,7 @@ use ringside_gateway::push::envelope::Form;
 use ringside_gateway::push::hub::Hub;
 use ringside_gateway::push::pusher::Pusher;
 use ringside_gateway::push::topic::{Kind, Topic};
-use ringside_views::recent::RecentHistory;
+use ringside_views::log::Keep;
 use ringside_views::spares::Restocker;
 use ringside_views::{SharedViews, Views};
 use std::fmt::Write as _;
@@ -320,7 +320,7 @@ impl Venue {
 /// An engine and views with the positions open.
 fn opened(config: &EngineConfig, arguments: &Arguments) -> Result<(Engine, Views)> {
     let mut engine = Engine::new(config);
-    let mut views = Views::new(Box::new(RecentHistory::new(65_536)));
+    let mut views = Views::new(Keep::Window(65_536));
     let mut outbox = Outbox::new(4_096);
     let mut apply = |mut command: Command| {
         command.sequence = engine.sequence() + 1;

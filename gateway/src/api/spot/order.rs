@@ -110,7 +110,7 @@ async fn cancel_all(call: Call) -> Answer {
     }
     let mut canceled: Vec<Option<OrderRecord>> = {
         let views = views(&call)?;
-        reply.orders().iter().map(|order| views.order(order.order)).collect()
+        reply.orders().iter().map(|order| views.order(account, order.order)).collect()
     };
     // They ended a moment ago, so that none of them is forgotten, unless that moment was very long.
     for (order, found) in reply.orders().iter().zip(&mut canceled).filter(|(_, found)| found.is_none()) {
@@ -129,8 +129,7 @@ async fn one(call: Call) -> Answer {
         Some(ParsedUuid::Order(order)) => Some(order),
         Some(ParsedUuid::Foreign) | None => None,
     };
-    let account = call.account();
-    let order = find(&call, order).await?.filter(|order| order.account == account);
+    let order = find(&call, order).await?;
     encode_one(&call, &order.ok_or(refusal::ORDER_NOT_FOUND)?)
 }
 
@@ -151,11 +150,11 @@ async fn list(call: Call) -> Answer {
     Ok(Response::json(out))
 }
 
-/// The order of an id as it is now, however long ago it ended; `None` also for no id.
+/// The account's order of an id as it is now, however long ago it ended; `None` also for no id.
 async fn find(call: &Call, order: Option<OrderId>) -> Result<Option<OrderRecord>, Error> {
     super::check_views(call)?;
     match order {
-        Some(order) => Ok(call.worker.shared.history.order(order).await?),
+        Some(order) => Ok(call.worker.shared.history.order(call.account(), order).await?),
         None => Ok(None),
     }
 }

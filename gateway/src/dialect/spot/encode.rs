@@ -120,10 +120,10 @@ pub fn fill(out: &mut Vec<u8>, fill: &FillRecord, market: &MarketRecord) {
     out.extend_from_slice(b"{\"trade_id\":\"");
     write_u64(out, fill.trade);
     text(out, b"\",\"symbol\":\"", market.symbol());
-    text(out, b"\",\"side\":\"", words::side(fill.side));
+    text(out, b"\",\"side\":\"", words::side(fill.side()));
     price_and_quantity(out, fill.price, fill.quantity);
-    fee(out, fill.fee, fill.side, market);
-    let role = match fill.role {
+    fee(out, fill.fee.get(), fill.side(), market);
+    let role = match fill.role() {
         Role::Maker => "maker",
         Role::Taker => "taker",
     };
@@ -140,7 +140,7 @@ pub fn trade(out: &mut Vec<u8>, trade: &TradeRecord, market: &MarketRecord) {
     out.extend_from_slice(b"{\"trade_id\":\"");
     write_u64(out, trade.trade);
     text(out, b"\",\"symbol\":\"", market.symbol());
-    text(out, b"\",\"side\":\"", words::side(trade.taker_side));
+    text(out, b"\",\"side\":\"", words::side(trade.side()));
     price_and_quantity(out, trade.price, trade.quantity);
     out.extend_from_slice(b",\"ts\":");
     write_i64(out, trade.time_ns.div_euclid(1_000_000));

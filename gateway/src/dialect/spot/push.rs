@@ -83,7 +83,7 @@ pub fn order(
         out.extend_from_slice(b",\"last_fill\":{\"trade_id\":\"");
         write_u64(out, fill.trade);
         price_and_quantity(out, fill.price, fill.quantity);
-        fee(out, fill.fee, fill.side, market);
+        fee(out, fill.fee.get(), fill.side(), market);
         out.push(b'}');
     }
     out.push(b'}');

@@ -18,13 +18,14 @@ pub mod perpetual;
 pub mod readers;
 pub mod rows;
 
-use crate::history::{FillQuery, FillRecord, OrderQuery, Place, TimeRange, TradeRecord};
-use crate::kline::{Interval, Kline};
+use crate::SharedViews;
+use crate::history::{FillQuery, FillRecord, OrderQuery, TimeRange, TradeRecord};
+use crate::kline::{Interval, Kline, KlineRow};
+use crate::log::Page;
 use crate::order::OrderRecord;
-use crate::{OrderSearch, SharedViews};
 use readers::{Readers, Unreadable};
-use ringside_core::ids::{MarketId, OrderId, Sequence};
-use ringside_persist::archive::{ArchiveReader, CandlesAsked, FillsAsked, OrdersAsked, Seconds};
+use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence};
+use ringside_persist::archive::ArchiveReader;
 use std::sync::{Arc, OnceLock};
 
 /// Rows looked at under one lock in a search that may be long.
@@ -63,106 +64,43 @@ impl History {
         self.readers.get().ok_or(Unreadable::Failed)
     }
 
-    /// The order of an id, resting or ended.
-    pub async fn order(&self, order: OrderId) -> Result<Option<OrderRecord>, Unreadable> {
-        let forgotten = {
-            let views = self.views.read();
-            if let Some(found) = views.order(order) {
-                return Ok(Some(found));
-            }
-            views.history().forgotten()
-        };
-        if order == 0 || order > forgotten.newest_order {
-            return Ok(None);
-        }
-        let found = self.readers()?.ask(move |archive| archive.order(order, forgotten.through)).await?;
-        Ok(found.map(|row| rows::order_of(&row)))
+    /// The order of an id of an account, resting or ended.
+    pub async fn order(&self, account: AccountId, order: OrderId) -> Result<Option<OrderRecord>, Unreadable> {
+        let page = Page::new(account, None, 1).of_id(order);
+        Ok(self.look(perpetual::SPOT_ORDERS, &page).await?.rows.pop())
     }
 
     /// Orders of an account, newest placement first.
     pub async fn orders(&self, query: OrderQuery) -> Result<Vec<OrderRecord>, Unreadable> {
-        let mut search = OrderSearch::new(query);
-        while !search.is_done() {
-            self.views.read().search_orders(&mut search, STEPS);
+        let page = Page::new(query.account, query.market, query.limit).within(query.created.milliseconds());
+        let page = match query.status {
+            Some(status) => page.faceted(1 << status as u8),
+            None => page,
+        };
+        if query.status.is_some_and(|status| status.is_resting()) {
+            let mut rows = self.views.read().open_orders().page(&page);
+            rows.reverse();
+            rows.truncate(query.limit);
+            return Ok(rows);
         }
-        if let Some(through) = search.rest() {
-            let asked = OrdersAsked {
-                account: query.account,
-                market: query.market,
-                status: query.status,
-                created: seconds(query.created),
-                before: OrderId::MAX,
-                through,
-                limit: query.limit,
-            };
-            let ask = move |archive: &mut dyn ArchiveReader| {
-                let mut found = Vec::new();
-                archive.orders(&asked, &mut found).map(|()| found)
-            };
-            let found = self.readers()?.ask(ask).await?;
-            search.add(found.iter().map(rows::order_of).collect());
-        }
-        Ok(search.into_orders())
+        let mut rows = self.look(perpetual::SPOT_ORDERS, &page).await?.rows;
+        rows.reverse();
+        Ok(rows)
     }
 
     /// Fills of an account, newest first.
     pub async fn fills(&self, query: FillQuery) -> Result<Vec<FillRecord>, Unreadable> {
-        let (mut place, mut fills) = (Place::Newest, Vec::new());
-        let (mut first, mut forgotten) = (None, Default::default());
-        while place != Place::End {
-            let views = self.views.read();
-            forgotten = views.history().forgotten();
-            first.get_or_insert(forgotten);
-            place = views.history().fills(&query, place, STEPS, &mut fills);
-        }
-        // All rows in memory are newer than any in the archive.
-        if fills.len() >= query.limit || forgotten.through == 0 {
-            return Ok(fills);
-        }
-        let asked = FillsAsked {
-            account: query.account,
-            market: query.market,
-            time: seconds(query.time),
-            through: forgotten.through,
-            limit: query.limit,
-        };
-        let ask = move |archive: &mut dyn ArchiveReader| {
-            let mut found = Vec::new();
-            archive.fills(&asked, &mut found).map(|()| found)
-        };
-        let found = self.readers()?.ask(ask).await?;
-        let met = if first == Some(forgotten) { 0 } else { fills.len() };
-        for fill in found.iter().map(rows::fill_of) {
-            // Forgotten between two stretches, after it was met.
-            if !fills[..met].contains(&fill) {
-                fills.push(fill);
-            }
-        }
-        fills.truncate(query.limit);
-        Ok(fills)
+        let page = Page::new(query.account, query.market, query.limit).within(query.time.milliseconds());
+        let mut rows: Vec<FillRecord> = self.page(&page).await?;
+        rows.reverse();
+        Ok(rows)
     }
 
     /// The newest trades of a market, newest first, at most `limit`.
     pub async fn trades(&self, market: MarketId, limit: usize) -> Result<Vec<TradeRecord>, Unreadable> {
-        let mut trades = Vec::with_capacity(limit);
-        let forgotten = {
-            let views = self.views.read();
-            views.history().trades(market, limit, &mut trades);
-            views.history().forgotten()
-        };
-        let rest = limit - trades.len();
-        // Trades are numbered from 1, so that the first is known to be the last of the list.
-        let is_whole = trades.last().is_some_and(|trade| trade.trade == 1);
-        if rest == 0 || is_whole || forgotten.through == 0 {
-            return Ok(trades);
-        }
-        let ask = move |archive: &mut dyn ArchiveReader| {
-            let mut found = Vec::new();
-            archive.trades(market, forgotten.through, rest, &mut found).map(|()| found)
-        };
-        let found = self.readers()?.ask(ask).await?;
-        trades.extend(found.iter().map(rows::trade_of));
-        Ok(trades)
+        let mut rows: Vec<TradeRecord> = self.page(&Page::new(0, Some(market), limit)).await?;
+        rows.reverse();
+        Ok(rows)
     }
 
     /// Candles that open within `opens`, oldest first, at most `limit`: the oldest of them when the range says where to
@@ -185,34 +123,24 @@ impl History {
             return Ok(held);
         }
         // Candles before the oldest that is held are over and never change, whenever they were archived.
-        let open = Seconds { start: opens.start_s, end: opens.end_s.min(since_s - 1) };
-        let limit_archived = if oldest { limit } else { limit - held.len() };
-        let asked = CandlesAsked {
-            market,
-            interval_s: rows::interval_s(interval),
-            open,
-            through: Sequence::MAX,
-            oldest,
-            limit: limit_archived,
-        };
+        let before = TimeRange { start_s: opens.start_s, end_s: opens.end_s.min(since_s - 1) };
+        let missing = if oldest { limit } else { limit - held.len() };
+        let page = Page::new(0, Some(market), missing).within(before.milliseconds()).oldest(oldest);
+        let asked = perpetual::asked(interval.list(), &page, Sequence::MAX);
         let ask = move |archive: &mut dyn ArchiveReader| {
-            let mut found = Vec::new();
-            archive.candles(&asked, &mut found)?;
+            let found: Vec<KlineRow> = perpetual::few(archive, &asked)?;
             Ok((archive.mark()?, found))
         };
-        let (mark, found) = self.readers()?.ask(ask).await?;
+        let (mark, mut found) = self.readers()?.ask(ask).await?;
         if mark.time_ns.div_euclid(1_000_000_000) < since_s {
             // It is so far behind that candles may be in neither tier. The views hold more than a day of them.
             tracing::error!(archived = mark.sequence, "the archive is too far behind to read candles");
             return Err(Unreadable::Failed);
         }
-        let mut klines: Vec<Kline> = found.iter().map(rows::kline_of).collect();
+        found.sort_by_key(|row| row.kline.open_time_s);
+        let mut klines: Vec<Kline> = found.iter().map(|row| row.kline).collect();
         klines.append(&mut held);
         klines.truncate(limit);
         Ok(klines)
     }
-}
-
-fn seconds(range: TimeRange) -> Seconds {
-    Seconds { start: range.start_s, end: range.end_s }
 }

@@ -6,8 +6,9 @@ use super::History;
 use super::readers::Unreadable;
 use super::rows;
 use crate::Views;
+use crate::history as spot;
 use crate::log::{List, Log, Page, Place, Row};
-use crate::perpetual::Perpetuals;
+use crate::order;
 use crate::perpetual::order::{ForcedRecord, OrderRecord};
 use crate::perpetual::rows::{
     AmendRecord, FillRecord, FundingRecord, IncomeRecord, MarginRecord, MarketTrade, OperatorRecord,
@@ -31,7 +32,7 @@ pub trait Archived: Row + Send + 'static {
     /// The list.
     const LIST: List;
     /// Its log among the views.
-    fn log(views: &Perpetuals) -> &Log<Self>;
+    fn log(views: &Views) -> &Log<Self>;
     /// Both, without rows that may still change.
     fn source() -> Source<Self> {
         Source { list: Self::LIST, log: Self::log, open: |_, _| Vec::new() }
@@ -42,8 +43,8 @@ macro_rules! archived {
     ($($row:ty: $list:ident = $log:expr;)*) => {
         $(impl Archived for $row {
             const LIST: List = List::$list;
-            fn log(views: &Perpetuals) -> &Log<$row> {
-                let of: fn(&Perpetuals) -> &Log<$row> = $log;
+            fn log(views: &Views) -> &Log<$row> {
+                let of: fn(&Views) -> &Log<$row> = $log;
                 of(views)
             }
         })*
@@ -51,25 +52,27 @@ macro_rules! archived {
 }
 
 archived! {
-    OrderRecord: Orders = |views| views.orders().ended();
-    ForcedRecord: ForcedOrders = |views| views.orders().forced();
-    FillRecord: Fills = |views| views.fills();
-    IncomeRecord: Income = |views| views.income();
-    AmendRecord: Amendments = |views| views.amendments();
-    MarginRecord: MarginChanges = |views| views.margins();
-    PreventedRecord: Prevented = |views| views.prevented();
-    MarketTrade: Trades = |views| views.trades();
-    FundingRecord: Fundings = |views| views.fundings();
-    TransferRecord: Transfers = |views| views.transfers();
-    OperatorRecord: Operators = |views| views.operators().log();
+    OrderRecord: Orders = |views| views.perpetuals().orders().ended();
+    ForcedRecord: ForcedOrders = |views| views.perpetuals().orders().forced();
+    FillRecord: Fills = |views| views.perpetuals().fills();
+    IncomeRecord: Income = |views| views.perpetuals().income();
+    AmendRecord: Amendments = |views| views.perpetuals().amendments();
+    MarginRecord: MarginChanges = |views| views.perpetuals().margins();
+    PreventedRecord: Prevented = |views| views.perpetuals().prevented();
+    MarketTrade: Trades = |views| views.perpetuals().trades();
+    FundingRecord: Fundings = |views| views.perpetuals().fundings();
+    TransferRecord: Transfers = |views| views.perpetuals().transfers();
+    OperatorRecord: Operators = |views| views.perpetuals().operators().log();
+    spot::FillRecord: SpotFills = |views| views.history().fills();
+    spot::TradeRecord: SpotTrades = |views| views.history().trades();
 }
 
 /// Where rows come from.
 pub struct Source<T: 'static> {
     list: List,
-    log: fn(&Perpetuals) -> &Log<T>,
+    log: fn(&Views) -> &Log<T>,
     /// Rows of a page that may still change, and are in no log before they do not.
-    open: fn(&Perpetuals, &Page) -> Vec<T>,
+    open: fn(&Views, &Page) -> Vec<T>,
 }
 
 impl<T> Clone for Source<T> {
@@ -83,14 +86,21 @@ impl<T> Copy for Source<T> {}
 /// Orders, open ones included.
 pub const ORDERS: Source<OrderRecord> = Source {
     list: List::Orders,
-    log: |views| views.orders().ended(),
-    open: |views, page| views.orders().open_page(page, false),
+    log: |views| views.perpetuals().orders().ended(),
+    open: |views, page| views.perpetuals().orders().open_page(page, false),
 };
 /// The same of the conditional-order service.
 const SERVICE_ORDERS: Source<OrderRecord> = Source {
     list: List::ServiceOrders,
-    log: |views| views.orders().service(),
-    open: |views, page| views.orders().open_page(page, true),
+    log: |views| views.perpetuals().orders().service(),
+    open: |views, page| views.perpetuals().orders().open_page(page, true),
+};
+
+/// Orders of the spot side, resting ones included.
+pub(super) const SPOT_ORDERS: Source<order::OrderRecord> = Source {
+    list: List::SpotOrders,
+    log: |views| views.history().ended(),
+    open: |views, page| views.open_orders().page(page),
 };
 
 /// Rows, and how many others were passed by to find them.
@@ -138,7 +148,7 @@ enum Found<T> {
 }
 
 /// What a page asks of the archive.
-fn asked(list: u16, page: &Page, through: Sequence) -> EntriesAsked {
+pub(super) fn asked(list: u16, page: &Page, through: Sequence) -> EntriesAsked {
     EntriesAsked {
         list: rows::list_of(list),
         owner: page.owner,
@@ -180,7 +190,10 @@ fn records<T: Row>(
 }
 
 /// The row or the few that one turn finds: those of an id, or the first within a time.
-fn few<T: Row>(archive: &mut dyn ArchiveReader, asked: &EntriesAsked) -> Result<Vec<T>, ArchiveError> {
+pub(super) fn few<T: Row>(
+    archive: &mut dyn ArchiveReader,
+    asked: &EntriesAsked,
+) -> Result<Vec<T>, ArchiveError> {
     let mut rows = Vec::new();
     records(archive, asked, &mut rows)?;
     Ok(rows)
@@ -200,10 +213,9 @@ impl History {
     ) -> Result<Look<T>, Unreadable> {
         let (mut rows, through) = if page.is_plain() {
             let views = self.views.read();
-            let views = views.perpetuals();
-            let log = (source.log)(views);
+            let log = (source.log)(&views);
             let mut rows = log.page(page);
-            rows.extend((source.open)(views, page));
+            rows.extend((source.open)(&views, page));
             (rows, log.forgotten())
         } else {
             let held = self.held(source, page, page.limit).await;
@@ -211,15 +223,26 @@ impl History {
             (self.rows_of(source, page, held).await?, through)
         };
         page.join(&mut rows);
-        // Rows of all lists but those of orders stand in the order of their commands: the newest are those in memory.
-        let is_ordered = !matches!(source.list, List::Orders | List::ServiceOrders | List::ForcedOrders);
-        if through == 0 || (is_ordered && !page.is_oldest && rows.len() >= page.limit) {
+        if through == 0 || (rows.len() >= page.limit && self.is_whole(source, page, rows.first())) {
             return Ok(Look { rows, passed: 0 });
         }
         let archived = self.archived::<T>(asked(source.list as u16, page, through)).await?;
         rows.extend(archived.rows);
         page.join(&mut rows);
         Ok(Look { rows, passed: archived.passed })
+    }
+
+    /// Whether nothing that a page asks for comes before the rows that were found in memory, as many as it wants: rows of most lists
+    /// stand in the order of their commands, so that the newest are in memory, but those of one time in several markets stand in
+    /// another.
+    fn is_whole<T: Row>(&self, source: Source<T>, page: &Page, oldest: Option<&T>) -> bool {
+        if page.is_of_one() {
+            return true;
+        }
+        let Some(oldest) = oldest.filter(|_| !List::is_late(source.list as u16) && !page.is_oldest) else {
+            return false;
+        };
+        page.market.is_some() || (source.log)(&self.views.read()).has_all_from(oldest.key().time_ms)
     }
 
     /// Finds the rows in memory that fit a page, of each market at most so many from the end asked for on. The answer is that of the
@@ -233,9 +256,9 @@ impl History {
         let through = loop {
             {
                 let views = self.views.read();
-                let log = (source.log)(views.perpetuals());
+                let log = (source.log)(&views);
                 let (_, _, lists) = first.get_or_insert_with(|| {
-                    let open = (source.open)(views.perpetuals(), &whole);
+                    let open = (source.open)(&views, &whole);
                     (open, views.sequence(), log.places(&whole).into_iter())
                 });
                 let mut left = self.steps;
@@ -297,7 +320,7 @@ impl History {
         let (mut rows, mut gone) = (Vec::with_capacity(found.len()), Vec::new());
         {
             let views = self.views.read();
-            let log = (source.log)(views.perpetuals());
+            let log = (source.log)(&views);
             for (order, found) in found {
                 match found {
                     Found::Row(row) => rows.push(Some(row)),
@@ -408,9 +431,8 @@ impl History {
         let whole = Page { limit: near, ..page.clone() };
         let (mut rows, held, through) = {
             let views = self.views.read();
-            let views = views.perpetuals();
-            let log = (source.log)(views);
-            let open = (source.open)(views, &Page { limit: usize::MAX, ..page.clone() });
+            let log = (source.log)(&views);
+            let open = (source.open)(&views, &Page { limit: usize::MAX, ..page.clone() });
             let held = log.count(page) + open.len() as u64;
             let mut rows = log.page(&whole);
             rows.extend(open);

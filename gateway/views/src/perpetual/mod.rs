@@ -16,7 +16,7 @@ pub mod volume;
 use super::codec::{LoadError, Reader, Writer};
 use super::depth::{Book, DepthView};
 use super::kept::Kept;
-use super::log::{self, Keep, List, Log, Row};
+use super::log::{Added, Adding, Keep, List, Log};
 use super::market::MarketView;
 use super::spares::Restock;
 use account::AccountTable;
@@ -530,9 +530,26 @@ impl Perpetuals {
         self.series.forget(archived);
     }
 
+    /// Rows of this command and before are in memory no longer, or not all of them.
+    pub(super) fn forgotten(&self) -> Sequence {
+        let orders = [self.orders.ended(), self.orders.service()].map(Log::forgotten);
+        let others = [
+            self.orders.forced().forgotten(),
+            self.fills.forgotten(),
+            self.income.forgotten(),
+            self.amendments.forgotten(),
+            self.margins.forgotten(),
+            self.prevented.forgotten(),
+            self.trades.forgotten(),
+            self.fundings.forgotten(),
+            self.transfers.forgotten(),
+            self.operators.log().forgotten(),
+        ];
+        orders.into_iter().chain(others).fold(0, Sequence::max)
+    }
+
     /// Gives what the running command added to the histories, where none is kept.
-    pub(super) fn take(&mut self, add: impl FnMut(Added<'_>)) {
-        let mut adding = Adding { add, bytes: Vec::new() };
+    pub(super) fn take<F: FnMut(Added<'_>)>(&mut self, adding: &mut Adding<F>) {
         adding.all(self.orders.ended(), List::Orders);
         adding.all(self.orders.service(), List::ServiceOrders);
         adding.all(self.orders.forced(), List::ForcedOrders);
@@ -610,37 +627,6 @@ impl Perpetuals {
             placed: None,
             is_between: true,
         })
-    }
-}
-
-/// A row that a command added to a history.
-#[derive(Clone, Copy, Debug)]
-pub struct Added<'a> {
-    /// A [`List`], or the list of a series of candles.
-    pub list: u16,
-    /// Its place.
-    pub key: log::Key,
-    /// Version of the bytes.
-    pub version: u16,
-    /// The row as it is stored.
-    pub bytes: &'a [u8],
-}
-
-/// Gives rows as they are stored to whoever takes them.
-struct Adding<F> {
-    add: F,
-    bytes: Vec<u8>,
-}
-
-impl<F: FnMut(Added<'_>)> Adding<F> {
-    fn all<T: Row>(&mut self, log: &Log<T>, list: List) {
-        log.iter().for_each(|row| self.row(list as u16, row));
-    }
-
-    fn row<T: Row>(&mut self, list: u16, row: &T) {
-        self.bytes.clear();
-        row.write(&mut self.bytes);
-        (self.add)(Added { list, key: row.key(), version: T::KEPT.newest(), bytes: &self.bytes });
     }
 }
 

@@ -11,6 +11,7 @@ mod candles;
 mod markets;
 mod operators;
 mod orders;
+mod spot;
 mod trades;
 mod withdrawals;
 
@@ -84,6 +85,23 @@ impl Layout for Wide {
 
     fn row(self) -> RawAmount {
         RawAmount::new(i128::from(self.high as i64) << 64 | i128::from(self.low))
+    }
+}
+
+/// A sum of 128 bits, low half first.
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct Sum(Wide);
+
+impl Layout for Sum {
+    type Row = i128;
+
+    fn of(row: &i128) -> Sum {
+        Sum(Wide::of(&RawAmount::new(*row)))
+    }
+
+    fn row(self) -> i128 {
+        self.0.row().get()
     }
 }
 

@@ -4,24 +4,23 @@
 //! next start passes over it. Against power failure a commit counts from the next durable one on: `synchronous` is NORMAL
 //! and is raised to FULL for commits that are asked to be durable, which syncs all earlier ones of the log with it.
 
+mod before;
 mod column;
 mod entries;
-mod pack;
 mod read;
 mod schema;
 mod upgrade;
 mod value;
 
-use super::row::{CandleRow, CreditRow, OrderRow, TradeRow};
-use super::{Archive, ArchiveError, ArchiveReader, ArchiveWriter, Batch, FacetOf, Mark, Upgrade};
+use super::row::Entry;
+use super::{Archive, ArchiveError, ArchiveReader, ArchiveWriter, EntriesOf, FacetOf, Mark, Upgrade};
 use crate::storage::disk::make_folder;
 use entries::FacetsOf;
-use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, params};
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use value::{Wide, rest, seconds, trade_key, unsigned};
 
 /// Pages of 4 KiB that the log may hold before they are moved into the file: 256 MiB. A page of an index that is written
 /// again and again goes into the file once per log; a quarter of this length cost a fifth of the rate.
@@ -42,12 +41,14 @@ pub struct Sqlite {
     /// Who hears of an upgrade.
     tell: fn(&Upgrade),
     facets: FacetsOf,
+    /// Whoever knows what becomes of rows that an archive of before has in tables of their own.
+    entries_of: Option<EntriesOf>,
 }
 
 impl Sqlite {
     /// The archive in the file `path`, which is made by the first writer. Nothing is touched yet.
     pub fn new(path: impl Into<PathBuf>) -> Sqlite {
-        Sqlite { path: path.into(), tell: |_| (), facets: |_| None }
+        Sqlite { path: path.into(), tell: |_| (), facets: |_| None, entries_of: None }
     }
 
     /// The same, which tells of upgrades: of each before it begins, since it may take minutes, and once it is done.
@@ -60,6 +61,12 @@ impl Sqlite {
     #[must_use]
     pub fn faceted(self, facets: fn(u16) -> Option<FacetOf>) -> Sqlite {
         Sqlite { facets, ..self }
+    }
+
+    /// The same, which takes over archives that had rows in tables of their own.
+    #[must_use]
+    pub fn taking_over(self, entries_of: EntriesOf) -> Sqlite {
+        Sqlite { entries_of: Some(entries_of), ..self }
     }
 
     /// The file.
@@ -148,7 +155,7 @@ impl Archive for Sqlite {
             let begun = Instant::now();
             let upgrade = Upgrade { what: "format", from: found.format, to: schema::FORMAT, done: None };
             (self.tell)(&upgrade);
-            let rows = upgrade::upgrade(connection, found.format, self.facets)?;
+            let rows = upgrade::upgrade(connection, found.format, self.facets, self.entries_of)?;
             (self.tell)(&Upgrade { done: Some((rows, begun.elapsed())), ..upgrade });
             schema::prepare(connection, journal_id)
         };
@@ -164,17 +171,6 @@ impl Archive for Sqlite {
                 known: hex(&journal_id),
             });
         }
-        let begun = Instant::now();
-        let tell = |what, from, to| {
-            (self.tell)(&Upgrade { what, from, to, done: Some((0, begun.elapsed())) });
-        };
-        let mut advance = || {
-            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let advanced = schema::advance(&transaction, &schema::LISTS, tell)?;
-            transaction.commit().map(|()| advanced)
-        };
-        let advanced = advance().map_err(|error| failed(&self.path, "open", error))?;
-        advanced.map_err(|newer| newer.error(self.place()))?;
         if let Some(folder) = folder {
             sync_folder(folder)?;
         }
@@ -209,12 +205,12 @@ impl ArchiveWriter for Writer {
         self.mark
     }
 
-    fn commit(&mut self, batch: &Batch, mark: Mark, is_durable: bool) -> Result<(), ArchiveError> {
+    fn commit(&mut self, entries: &[Entry], mark: Mark, is_durable: bool) -> Result<(), ArchiveError> {
         assert!(mark.sequence >= self.mark.sequence, "the mark only rises");
-        if batch.is_empty() && mark == self.mark && (self.is_synced || !is_durable) {
+        if entries.is_empty() && mark == self.mark && (self.is_synced || !is_durable) {
             return Ok(());
         }
-        self.transact(batch, mark, is_durable).map_err(|error| self.failed(error))?;
+        self.transact(entries, mark, is_durable).map_err(|error| self.failed(error))?;
         if self.inode != inode_of(&self.path) {
             return Err(ArchiveError::Gone { place: self.path.display().to_string() });
         }
@@ -239,17 +235,11 @@ impl Writer {
         }
     }
 
-    fn transact(&mut self, batch: &Batch, mark: Mark, is_durable: bool) -> rusqlite::Result<()> {
+    fn transact(&mut self, rows: &[Entry], mark: Mark, is_durable: bool) -> rusqlite::Result<()> {
         self.connection.pragma_update(None, "synchronous", if is_durable { "FULL" } else { "NORMAL" })?;
         // Dropped without a commit it rolls back.
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        insert_orders(&transaction, &batch.orders)?;
-        insert_trades(&transaction, &batch.trades)?;
-        pack::insert_fills(&transaction, &batch.trades)?;
-        pack::insert_balances(&transaction, &batch.balances)?;
-        insert_credits(&transaction, &batch.credits)?;
-        insert_candles(&transaction, &batch.candles)?;
-        entries::insert(&transaction, &batch.entries, self.facets)?;
+        entries::insert(&transaction, rows, self.facets)?;
         if is_durable && mark == self.mark {
             // A commit that leaves every byte as it was writes nothing and syncs nothing, not even what is waiting for it.
             schema::touch_mark(&transaction)?;
@@ -257,90 +247,6 @@ impl Writer {
         schema::set_mark(&transaction, mark)?;
         transaction.commit()
     }
-}
-
-fn insert_orders(transaction: &Transaction<'_>, rows: &[OrderRow]) -> rusqlite::Result<()> {
-    let mut insert = transaction.prepare_cached(schema::INSERT_ORDER)?;
-    for row in rows {
-        insert.execute(params![
-            unsigned(row.order)?,
-            unsigned(row.sequence)?,
-            row.account,
-            row.market,
-            row.status as u8,
-            row.side as u8,
-            row.order_type as u8,
-            row.time_in_force as u8,
-            row.reject.map_or(0, |reject| reject.code()),
-            row.price,
-            row.quantity,
-            row.filled,
-            Wide(row.quote_quantity),
-            Wide(row.traded),
-            seconds(row.created_ns),
-            rest(row.created_ns),
-            row.updated_ns.wrapping_sub(row.created_ns),
-        ])?;
-    }
-    Ok(())
-}
-
-fn insert_trades(transaction: &Transaction<'_>, rows: &[TradeRow]) -> rusqlite::Result<()> {
-    let mut insert = transaction.prepare_cached(schema::INSERT_TRADE)?;
-    for row in rows {
-        insert.execute(params![
-            trade_key(row.market, row.trade),
-            unsigned(row.sequence)?,
-            row.market,
-            row.taker_side as u8,
-            row.price,
-            row.quantity,
-            unsigned(row.maker_order)?,
-            unsigned(row.taker_order)?,
-            row.maker_account,
-            row.taker_account,
-            Wide(row.maker_fee),
-            Wide(row.taker_fee),
-            seconds(row.time_ns),
-            rest(row.time_ns),
-        ])?;
-    }
-    Ok(())
-}
-
-fn insert_credits(transaction: &Transaction<'_>, rows: &[CreditRow]) -> rusqlite::Result<()> {
-    let mut insert = transaction.prepare_cached(schema::INSERT_CREDIT)?;
-    for row in rows {
-        insert.execute(params![
-            unsigned(row.sequence)?,
-            row.time_ns,
-            row.account,
-            row.asset,
-            Wide(row.amount),
-            &row.reason[..],
-        ])?;
-    }
-    Ok(())
-}
-
-fn insert_candles(transaction: &Transaction<'_>, rows: &[CandleRow]) -> rusqlite::Result<()> {
-    let mut insert = transaction.prepare_cached(schema::INSERT_CANDLE)?;
-    for row in rows {
-        insert.execute(params![
-            row.market,
-            row.interval_s,
-            row.open_s,
-            unsigned(row.sequence)?,
-            row.open,
-            row.high,
-            row.low,
-            row.close,
-            Wide(row.volume),
-            Wide(row.quote_volume),
-            unsigned(row.trades)?,
-        ])?;
-    }
-    Ok(())
 }
 
 /// What the system said to the database when an operation on the file failed last.

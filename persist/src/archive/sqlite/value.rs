@@ -1,22 +1,13 @@
 //! How the core's integers stand in columns of 64 bits.
 
-use ringside_core::ids::{MarketId, TradeId};
+use ringside_core::ids::TradeId;
 use ringside_core::money::Amount;
-use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, Value, ValueRef};
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 
 const TRADE_BITS: u32 = 43;
 
 /// An amount: an integer where it fits, else its 16 bytes, big end first. Amounts are shown, never compared in the store.
 pub(super) struct Wide(pub(super) Amount);
-
-impl ToSql for Wide {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::Owned(match i64::try_from(self.0) {
-            Ok(small) => Value::Integer(small),
-            Err(_) => Value::Blob(self.0.to_be_bytes().to_vec()),
-        }))
-    }
-}
 
 impl FromSql for Wide {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Wide> {
@@ -31,25 +22,9 @@ impl FromSql for Wide {
     }
 }
 
-/// The key of a trade. Keys of one market are one stretch, in order of the trades.
-pub(super) fn trade_key(market: MarketId, trade: TradeId) -> i64 {
-    assert!(market >> 20 == 0 && trade >> TRADE_BITS == 0, "markets and trades fit a key");
-    i64::from(market) << TRADE_BITS | trade as i64
-}
-
 /// The trade of a key.
 pub(super) fn trade_of_key(key: i64) -> TradeId {
     (key & ((1 << TRADE_BITS) - 1)) as TradeId
-}
-
-/// The whole second of a time.
-pub(super) fn seconds(time_ns: i64) -> i64 {
-    time_ns.div_euclid(1_000_000_000)
-}
-
-/// Nanoseconds within the second of a time.
-pub(super) fn rest(time_ns: i64) -> i64 {
-    time_ns.rem_euclid(1_000_000_000)
 }
 
 /// A sequence or id. None reaches 2^63; one that did would be refused.
