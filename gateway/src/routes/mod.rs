@@ -25,6 +25,7 @@ pub static ROUTES: &[&[Route]] = &[
     api::fapi::query::ROUTES,
     api::fapi::algo::ROUTES,
     api::fapi::history::ROUTES,
+    api::fapi::interest::ROUTES,
     api::fapi::account::ROUTES,
     api::fapi::adl::ROUTES,
     api::fapi::leverage::ROUTES,

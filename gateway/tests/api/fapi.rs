@@ -485,7 +485,7 @@ const OPEN: &[&str] = &[
     "GET /fapi/v1/constituents", "GET /fapi/v1/assetIndex", "GET /fapi/v1/symbolAdlRisk", "GET /fapi/v1/insuranceBalance",
     "GET /fapi/v1/indexInfo", "GET /fapi/v1/tradingSchedule", "GET /fapi/v1/rpiDepth", "GET /futures/data/{name}",
     "GET /api/v3/ping", "GET /api/v3/time", "GET /sapi/v1/system/status", "GET /sapi/v1/capital/config/getall",
-    "GET /sapi/v1/margin/allPairs",
+    "GET /sapi/v1/margin/allPairs", "GET /fapi/v1/openInterestHist", "GET /futures/data/openInterestHist",
 ];
 #[rustfmt::skip]
 const READS: &[&str] = &[

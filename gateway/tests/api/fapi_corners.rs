@@ -714,6 +714,12 @@ fn an_unknown_symbol_is_refused_before_what_does_not_go_together() {
         let refused = json!({ "code": -1121, "msg": invalid });
         assert_eq!(venue.public(&format!("/fapi/v1/{path}")), refused, "{path}");
     }
+    let period = "Data sent for parameter 'period' is not valid.";
+    let refused = json!({ "code": -1130, "msg": period });
+    assert_eq!(venue.public("/fapi/v1/openInterestHist?symbol=BTCUSDT&period=7m"), refused);
+    let refused = json!({ "code": -1121, "msg": invalid });
+    assert_eq!(venue.public("/futures/data/openInterestHist?symbol=XUSDT&period=7m"), refused);
+    assert_eq!(venue.public("/fapi/v1/openInterestHist?symbol=BTCUSDT")["code"], -1102);
     // Format comes before the symbol.
     let malformed = "Data sent for parameter 'startTime' is not valid.";
     venue.refuses(1, "GET", "/fapi/v1/userTrades", "symbol=XUSDT&startTime=x", -1130, malformed);

@@ -266,6 +266,7 @@ const LISTS: &[(&str, &str, u32)] = &[
     ("/fapi/v1/indexPriceKlines", "&pair=BTCUSDT&interval=1m", 1500),
     ("/fapi/v1/markPriceKlines", "&interval=1m", 1500),
     ("/fapi/v1/premiumIndexKlines", "&interval=1m", 1500),
+    ("/fapi/v1/openInterestHist", "&period=5m", 500),
 ];
 
 #[test]

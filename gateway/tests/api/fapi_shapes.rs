@@ -209,6 +209,8 @@ fn ours() -> Answers {
         ("/fapi/v1/ticker/bookTicker", SYMBOL),
         ("/fapi/v1/ticker/bookTicker", ""),
         ("/fapi/v1/openInterest", SYMBOL),
+        ("/fapi/v1/openInterestHist", "symbol=BTCUSDT&period=5m"),
+        ("/futures/data/openInterestHist", "symbol=BTCUSDT&period=1d"),
         ("/fapi/v1/constituents", SYMBOL),
         ("/fapi/v1/assetIndex", ""),
         ("/fapi/v1/assetIndex", "symbol=USDTUSD"),

@@ -56,6 +56,7 @@ const GOOD: &[(&str, &str)] = &[
     ("GET /fapi/v1/indexPriceKlines", "pair=BTCUSDT&interval=1m"),
     ("GET /fapi/v1/openInterest", "symbol=BTCUSDT"),
     ("GET /fapi/v1/constituents", "symbol=BTCUSDT"),
+    ("GET /fapi/v1/openInterestHist", "symbol=BTCUSDT&period=5m"),
 ];
 
 /// Documented, and not in the documentation that is at hand: parameters of lists of the batch and of the conditional-order service.

@@ -13,10 +13,11 @@ use ringside_persist::recover::machine::Fold;
 use ringside_views::archive::History;
 use ringside_views::archive::archiver::Archiver;
 use ringside_views::archive::keyset::Walk;
-use ringside_views::archive::perpetual::{Archived, ORDERS, Source as RowSource};
+use ringside_views::archive::perpetual::{ORDERS, Source as RowSource, source};
 use ringside_views::archive::readers::Readers;
 use ringside_views::archive::rows;
-use ringside_views::log::{ALL_FACETS, Keep, Page, Place, Row};
+use ringside_views::log::{ALL_FACETS, Archived, Keep, Page, Place, Row};
+use ringside_views::perpetual::interest::InterestRecord;
 use ringside_views::perpetual::order::{ForcedRecord, OrderRecord};
 use ringside_views::perpetual::rows::{
     AmendRecord, FillRecord, FundingRecord, IncomeRecord, MarginRecord, MarketTrade, OperatorRecord,
@@ -258,7 +259,7 @@ impl Rig {
         let count = T::log(&self.reference).page(&all).len() as u64;
         assert_eq!(T::log(&self.reference).count(&page), count, "{name}: {page:?}");
         let all = T::log(&self.reference).page(&all);
-        self.compare_beyond(name, T::source(), &page, all);
+        self.compare_beyond(name, source::<T>(), &page, all);
     }
 
     /// A page beyond others, of rows that are all there is now, while commands come and the archive goes on.
@@ -454,6 +455,7 @@ impl Rig {
         self.compare::<ForcedRecord>("forced", account, true);
         self.compare::<MarketTrade>("trades", 0, false);
         self.compare::<FundingRecord>("fundings", 0, true);
+        self.compare::<InterestRecord>("interest", 0, false);
         self.compare_in::<TransferRecord>("transfers", account, Some(0));
         self.compare_in::<OperatorRecord>("operators", 0, Some(0));
         self.compare_walk(account);
@@ -501,6 +503,7 @@ fn two_tiers_answer_like_one() {
         "income",
         "trades",
         "fundings",
+        "interest",
         "prevented",
         "forced",
         "candles",

@@ -275,6 +275,9 @@ fn perpetuals(out: &mut String, views: &Perpetuals, now_ms: i64) {
     log(out, "prevented", views.prevented());
     log(out, "trades", views.trades());
     log(out, "fundings", views.fundings());
+    if has(Kept::Interest, 1) {
+        log(out, "interest", views.interests());
+    }
     log(out, "transfers", views.transfers());
     log(out, "operators", views.operators().log());
 }
@@ -375,7 +378,7 @@ pub(crate) fn archive(reader: &mut dyn ArchiveReader) -> String {
         line!(out, "credit {} {} {} {} {amount} {reason}", c.sequence, c.time_ns, c.account, c.asset);
     }
     let candles = FIRST_CANDLES..FIRST_CANDLES + 4 * INTERVALS.len() as u16;
-    for number in (1..=12).chain(candles) {
+    for number in (1..=12).chain([List::Interest as u16]).chain(candles) {
         (0..ACCOUNTS).for_each(|owner| entries(out, reader, number, owner));
     }
     std::mem::take(out)

@@ -33,6 +33,7 @@ use ringside_views::order::OrderRecord as SpotOrder;
 use ringside_views::perpetual::account::Holding;
 use ringside_views::perpetual::configured::Change;
 use ringside_views::perpetual::day::Bucket;
+use ringside_views::perpetual::interest::InterestRecord;
 use ringside_views::perpetual::operator::Pending;
 use ringside_views::perpetual::order::{ForcedRecord, OrderRecord};
 use ringside_views::perpetual::rows::{
@@ -47,7 +48,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Once};
 
 /// Of each snapshot and archive the lists that are not of version 1 in it; 0 where it has no such list.
-const VERSIONS: [&[(Kept, u16)]; 7] = [
+const VERSIONS: [&[(Kept, u16)]; 8] = [
     &[
         (Kept::Tokens, 0),
         (Kept::VaultBooks, 0),
@@ -64,6 +65,7 @@ const VERSIONS: [&[(Kept, u16)]; 7] = [
         (Kept::CreditRows, 0),
         (Kept::BalanceRows, 0),
         (Kept::SpotCandles, 0),
+        (Kept::Interest, 0),
     ],
     &[
         (Kept::Orders, 2),
@@ -83,6 +85,7 @@ const VERSIONS: [&[(Kept, u16)]; 7] = [
         (Kept::CreditRows, 0),
         (Kept::BalanceRows, 0),
         (Kept::SpotCandles, 0),
+        (Kept::Interest, 0),
     ],
     &[
         (Kept::Orders, 2),
@@ -100,6 +103,7 @@ const VERSIONS: [&[(Kept, u16)]; 7] = [
         (Kept::CreditRows, 0),
         (Kept::BalanceRows, 0),
         (Kept::SpotCandles, 0),
+        (Kept::Interest, 0),
     ],
     &[
         (Kept::Orders, 2),
@@ -113,6 +117,7 @@ const VERSIONS: [&[(Kept, u16)]; 7] = [
         (Kept::CreditRows, 0),
         (Kept::BalanceRows, 0),
         (Kept::SpotCandles, 0),
+        (Kept::Interest, 0),
     ],
     &[
         (Kept::Orders, 2),
@@ -125,6 +130,7 @@ const VERSIONS: [&[(Kept, u16)]; 7] = [
         (Kept::CreditRows, 0),
         (Kept::BalanceRows, 0),
         (Kept::SpotCandles, 0),
+        (Kept::Interest, 0),
     ],
     &[
         (Kept::Orders, 2),
@@ -136,7 +142,9 @@ const VERSIONS: [&[(Kept, u16)]; 7] = [
         (Kept::CreditRows, 0),
         (Kept::BalanceRows, 0),
         (Kept::SpotCandles, 0),
+        (Kept::Interest, 0),
     ],
+    &[(Kept::Orders, 2), (Kept::PerpetualMarkets, 2), (Kept::Withdrawals, 2), (Kept::Interest, 0)],
     &[(Kept::Orders, 2), (Kept::PerpetualMarkets, 2), (Kept::Withdrawals, 2)],
 ];
 const JOURNAL: [u8; 16] = [6; 16];
@@ -221,6 +229,7 @@ pub(crate) fn hex_of_entry(entry: &Entry) -> String {
         15 => read::<TradeRecord>(entry),
         16 => read::<CreditRecord>(entry),
         17 => read::<BalanceRecord>(entry),
+        18 => read::<InterestRecord>(entry),
         FIRST_SPOT_CANDLES.. => read::<KlineRow>(entry),
         FIRST_CANDLES.. => read::<ClosedCandle>(entry),
         number => panic!("no list has the number {number}"),
@@ -282,6 +291,7 @@ fn layouts_are_those_that_were_written() {
     check::<CreditRecord>(&mut seen);
     check::<BalanceRecord>(&mut seen);
     check::<KlineRow>(&mut seen);
+    check::<InterestRecord>(&mut seen);
     check::<ForcedRecord>(&mut seen);
     check::<FillRecord>(&mut seen);
     check::<IncomeRecord>(&mut seen);

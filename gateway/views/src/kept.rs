@@ -100,6 +100,7 @@ kept! {
     CreditRows "rows of credits" since 8, rows of 104;
     BalanceRows "rows of balances" since 8, rows of 64;
     SpotCandles "rows of spot candles" since 8, rows of 88;
+    Interest "open interest" since 8, rows of 48;
 }
 
 impl Kept {

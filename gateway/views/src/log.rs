@@ -5,6 +5,7 @@
 //! [`Log::forgotten`] stand here, all others in the archive. Within an owner and a market, ids and times rise together, so that a
 //! page by either is a stretch.
 
+use super::Views;
 use super::codec::{LoadError, Reader, Writer};
 use super::kept::Stored;
 use super::places::{Lists, Rows};
@@ -56,6 +57,8 @@ pub enum List {
     Credits = 16,
     /// Spot balances as commands left them.
     BalanceChanges = 17,
+    /// Samples of open interest.
+    Interest = 18,
 }
 
 impl List {
@@ -98,10 +101,26 @@ pub trait Row: Stored {
     /// Its place.
     fn key(&self) -> Key;
 
+    /// Whether it is filtered by anything but its key.
+    const HAS_FACETS: bool = false;
+
     /// What it is filtered by, below 32. The archive counts its rows by it, so the facet of a record never changes.
     fn facet(&self) -> u8 {
         0
     }
+}
+
+/// What a stored row is filtered by.
+pub(crate) fn facet_of<T: Row>(version: u16, bytes: &[u8]) -> Option<u8> {
+    T::read(version, bytes).ok().map(|row| row.facet())
+}
+
+/// A row that has a list of the archive to itself.
+pub trait Archived: Row + Send + 'static {
+    /// The list.
+    const LIST: List;
+    /// Its log among the views.
+    fn log(views: &Views) -> &Log<Self>;
 }
 
 /// What is asked for.

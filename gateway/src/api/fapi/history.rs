@@ -5,7 +5,7 @@ use super::{READ, by_query, from_archive, later, market, optional_market, params
 use crate::api::{Answer, Call, Query, Response, Route};
 use crate::dialect::fapi::{encode, refusal, text, words};
 use ringside_core::command::SelfTradePrevention;
-use ringside_views::archive::perpetual::Archived;
+use ringside_views::archive::perpetual::source;
 use ringside_views::log::Page;
 use ringside_views::perpetual::rows::{FillRecord, IncomeKind, IncomeRecord, MarginRecord, PreventedRecord};
 use serde_json::{Value, json};
@@ -120,7 +120,7 @@ async fn income(call: Call) -> Answer {
     let asked = within(asked, &params, from..=end.unwrap_or(i64::MAX));
     let skip = (limit as u64).saturating_mul(page as u64 - 1);
     let history = &call.worker.shared.history;
-    let found = history.beyond(IncomeRecord::source(), &asked, skip, false).await.map_err(from_archive)?;
+    let found = history.beyond(source::<IncomeRecord>(), &asked, skip, false).await.map_err(from_archive)?;
     let weight = call.charge_rows(found.passed);
     let mut rows = found.rows;
     if !asked.is_oldest {

@@ -6,6 +6,7 @@ pub mod adl;
 pub mod algo;
 mod answer;
 pub mod history;
+pub mod interest;
 mod keyed;
 pub mod leverage;
 pub mod listen_key;

@@ -7,13 +7,10 @@ use super::readers::Unreadable;
 use super::rows;
 use crate::Views;
 use crate::history as spot;
-use crate::log::{List, Log, Page, Place, Row};
+use crate::log::{Archived, List, Log, Page, Place, Row};
 use crate::order;
 use crate::perpetual::order::{ForcedRecord, OrderRecord};
-use crate::perpetual::rows::{
-    AmendRecord, FillRecord, FundingRecord, IncomeRecord, MarginRecord, MarketTrade, OperatorRecord,
-    PreventedRecord, TransferRecord, name_tag,
-};
+use crate::perpetual::rows::{MarketTrade, OperatorRecord, name_tag};
 use crate::perpetual::series::{Candle, CandleQuery, ClosedCandle, fill, list_of};
 use ringside_core::command::ClientOrder;
 use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence};
@@ -27,22 +24,11 @@ const NAMESAKES: usize = 8;
 /// Trades read at a time where joined ones are wanted.
 const TRADES_AT_ONCE: usize = 4096;
 
-/// A row that has a list of the archive to itself.
-pub trait Archived: Row + Send + 'static {
-    /// The list.
-    const LIST: List;
-    /// Its log among the views.
-    fn log(views: &Views) -> &Log<Self>;
-    /// Both, without rows that may still change.
-    fn source() -> Source<Self> {
-        Source { list: Self::LIST, log: Self::log, open: |_, _| Vec::new() }
-    }
-}
-
 macro_rules! archived {
     ($($row:ty: $list:ident = $log:expr;)*) => {
         $(impl Archived for $row {
             const LIST: List = List::$list;
+
             fn log(views: &Views) -> &Log<$row> {
                 let of: fn(&Views) -> &Log<$row> = $log;
                 of(views)
@@ -51,20 +37,18 @@ macro_rules! archived {
     };
 }
 
+// Beside those of the table of perpetual histories.
 archived! {
     OrderRecord: Orders = |views| views.perpetuals().orders().ended();
     ForcedRecord: ForcedOrders = |views| views.perpetuals().orders().forced();
-    FillRecord: Fills = |views| views.perpetuals().fills();
-    IncomeRecord: Income = |views| views.perpetuals().income();
-    AmendRecord: Amendments = |views| views.perpetuals().amendments();
-    MarginRecord: MarginChanges = |views| views.perpetuals().margins();
-    PreventedRecord: Prevented = |views| views.perpetuals().prevented();
-    MarketTrade: Trades = |views| views.perpetuals().trades();
-    FundingRecord: Fundings = |views| views.perpetuals().fundings();
-    TransferRecord: Transfers = |views| views.perpetuals().transfers();
     OperatorRecord: Operators = |views| views.perpetuals().operators().log();
     spot::FillRecord: SpotFills = |views| views.history().fills();
     spot::TradeRecord: SpotTrades = |views| views.history().trades();
+}
+
+/// Rows of a list, none of which may still change.
+pub fn source<T: Archived>() -> Source<T> {
+    Source { list: T::LIST, log: T::log, open: |_, _| Vec::new() }
 }
 
 /// Where rows come from.
@@ -202,7 +186,7 @@ pub(super) fn few<T: Row>(
 impl History {
     /// The rows of a page, oldest first.
     pub async fn page<T: Archived>(&self, page: &Page) -> Result<Vec<T>, Unreadable> {
-        Ok(self.look(T::source(), page).await?.rows)
+        Ok(self.look(source::<T>(), page).await?.rows)
     }
 
     /// The same of any source, and what it took.

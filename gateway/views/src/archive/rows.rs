@@ -2,7 +2,7 @@
 
 use crate::history::{BalanceRecord, CreditRecord, FillRecord, TradeRecord};
 use crate::kline::{Interval, Kline, KlineRow};
-use crate::log::{Added, List as Number, Row};
+use crate::log::{Added, List as Number, Row, facet_of};
 use crate::order;
 use crate::perpetual;
 use ringside_core::ids::Sequence;
@@ -17,16 +17,12 @@ pub fn list_of(number: u16) -> List {
 
 /// What the records of a list are filtered by, by the list's number.
 pub fn facets_of(number: u16) -> Option<FacetOf> {
-    fn of<T: Row>(version: u16, bytes: &[u8]) -> Option<u8> {
-        T::read(version, bytes).ok().map(|row| row.facet())
-    }
     match number {
-        _ if [Number::Orders, Number::ServiceOrders].iter().any(|list| *list as u16 == number) => {
-            Some(of::<perpetual::order::OrderRecord>)
+        _ if number == Number::Orders as u16 || number == Number::ServiceOrders as u16 => {
+            Some(facet_of::<perpetual::order::OrderRecord>)
         }
-        _ if number == Number::Fills as u16 => Some(of::<perpetual::rows::FillRecord>),
-        _ if number == Number::SpotOrders as u16 => Some(of::<order::OrderRecord>),
-        _ => None,
+        _ if number == Number::SpotOrders as u16 => Some(facet_of::<order::OrderRecord>),
+        _ => perpetual::histories::facets_of(number),
     }
 }
 

@@ -6,6 +6,8 @@
 pub mod account;
 pub mod configured;
 pub mod day;
+pub(crate) mod histories;
+pub mod interest;
 pub mod market;
 pub mod operator;
 pub mod order;
@@ -22,6 +24,8 @@ use super::spares::Restock;
 use account::AccountTable;
 use configured::Configured;
 use day::Days;
+use histories::Histories;
+use interest::{InterestRecord, STEP_MS};
 use market::MarketTable;
 use operator::Operators;
 use order::OrderTable;
@@ -32,8 +36,8 @@ use ringside_core::event::{self, Event, Kind};
 use ringside_core::ids::{ALL_MARKETS, FEE_ACCOUNT, FIRST_PERPETUAL, MarketId, Sequence};
 use ringside_core::money::AMOUNT_PER_MICRO;
 use rows::{
-    AmendRecord, FillRecord, FundingRecord, IncomeKind, IncomeRecord, MarginRecord, MarketTrade,
-    PreventedRecord, TransferRecord,
+    AmendRecord, FillRecord, FundingRecord, IncomeKind, IncomeRecord, MarginRecord, PreventedRecord,
+    TransferRecord,
 };
 use series::{Series, Source};
 use std::sync::Arc;
@@ -48,18 +52,13 @@ pub struct Perpetuals {
     depth: DepthView,
     accounts: AccountTable,
     orders: OrderTable,
-    fills: Log<FillRecord>,
-    income: Log<IncomeRecord>,
-    amendments: Log<AmendRecord>,
-    margins: Log<MarginRecord>,
-    prevented: Log<PreventedRecord>,
-    trades: Log<MarketTrade>,
-    fundings: Log<FundingRecord>,
+    histories: Histories,
     series: Series,
     days: Days,
     volumes: Volumes,
-    transfers: Log<TransferRecord>,
     operators: Operators,
+    /// Start of the step of which open interest was sampled last, UNIX milliseconds.
+    interest_ms: i64,
     configured: Configured,
     /// The transfer that the running command made.
     transferred: Option<TransferRecord>,
@@ -89,18 +88,12 @@ impl Perpetuals {
             depth: DepthView::default(),
             accounts: AccountTable::default(),
             orders: OrderTable::new(keep),
-            fills: Log::new(keep),
-            income: Log::new(keep),
-            amendments: Log::new(keep),
-            margins: Log::new(keep),
-            prevented: Log::new(keep),
-            trades: Log::new(keep),
-            fundings: Log::new(keep),
+            histories: Histories::new(keep),
             series: Series::new(keep),
             days: Days::default(),
             volumes: Volumes::default(),
-            transfers: Log::new(keep),
             operators: Operators::new(keep),
+            interest_ms: 0,
             configured: Configured::default(),
             transferred: None,
             credited: None,
@@ -120,8 +113,8 @@ impl Perpetuals {
 
     /// The spare memory of the histories that grow with every trade.
     pub(super) fn spares(&self) -> Vec<Arc<dyn Restock>> {
-        let Perpetuals { orders, fills, income, trades, .. } = self;
-        vec![orders.ended().spares(), fills.spares(), income.spares(), trades.spares()]
+        let Histories { fills, income, trades, .. } = &self.histories;
+        vec![self.orders.ended().spares(), fills.spares(), income.spares(), trades.spares()]
     }
 
     /// Markets: rules, states, prices, newest trades.
@@ -144,49 +137,9 @@ impl Perpetuals {
         &self.orders
     }
 
-    /// Fills, by account.
-    pub fn fills(&self) -> &Log<FillRecord> {
-        &self.fills
-    }
-
-    /// Changes of wallets, by account.
-    pub fn income(&self) -> &Log<IncomeRecord> {
-        &self.income
-    }
-
-    /// Modifications, by account.
-    pub fn amendments(&self) -> &Log<AmendRecord> {
-        &self.amendments
-    }
-
-    /// Margin moved to and from isolated positions, by account.
-    pub fn margins(&self) -> &Log<MarginRecord> {
-        &self.margins
-    }
-
-    /// Meetings that self-trade prevention ended, by account.
-    pub fn prevented(&self) -> &Log<PreventedRecord> {
-        &self.prevented
-    }
-
-    /// Public trades.
-    pub fn trades(&self) -> &Log<MarketTrade> {
-        &self.trades
-    }
-
-    /// Funding rates settled.
-    pub fn fundings(&self) -> &Log<FundingRecord> {
-        &self.fundings
-    }
-
     /// Candles of trades, mark, index and premium.
     pub fn series(&self) -> &Series {
         &self.series
-    }
-
-    /// Transfers between the ledgers, by account.
-    pub fn transfers(&self) -> &Log<TransferRecord> {
-        &self.transfers
     }
 
     /// What operators did, on either side of the venue: histories that are archived stand here.
@@ -236,7 +189,7 @@ impl Perpetuals {
             Kind::AccountLimits => each(event, |limits| self.configured.limit(limits)),
             Kind::PerpetualPrice => each(event, |price| self.price(price, event.sequence, time_ms)),
             Kind::FundingSettled => each(event, |settled| {
-                self.fundings.push(event.sequence, FundingRecord { told: *settled });
+                self.histories.fundings.push(event.sequence, FundingRecord { told: *settled });
             }),
             Kind::VipTier => each(event, |tier| {
                 self.accounts.tier(tier);
@@ -283,7 +236,7 @@ impl Perpetuals {
                     .contains(&done.command);
                 // Withdrawals move money between the ledgers as well, and have a list of their own.
                 if let Some(row) = self.transferred.take().filter(|_| is_transfer) {
-                    self.transfers.push(event.sequence, row);
+                    self.histories.transfers.push(event.sequence, row);
                 }
                 self.is_between = true;
             }),
@@ -311,13 +264,25 @@ impl Perpetuals {
                 self.series.sample(Source::Premium, market.market, premium, sequence, time_ms);
             }
         }
+        self.sample_interest(sequence, time_ms);
+    }
+
+    fn sample_interest(&mut self, sequence: Sequence, time_ms: i64) {
+        let step_ms = time_ms - time_ms.rem_euclid(STEP_MS);
+        if step_ms <= self.interest_ms {
+            return;
+        }
+        self.interest_ms = step_ms;
+        for market in self.markets.all().iter().filter(|market| market.state != PerpetualState::Closed) {
+            self.histories.interests.push(sequence, InterestRecord::of(market, step_ms));
+        }
     }
 
     /// Funding is a row of income for every position.
     fn expect_funding(&mut self) {
         self.positions = self.markets.all().iter().map(|market| market.holders().len()).sum();
         if self.keep != Keep::Nothing {
-            self.income.expect(self.positions);
+            self.histories.income.expect(self.positions);
         }
     }
 
@@ -326,7 +291,9 @@ impl Perpetuals {
         let owners = if met.taker_account == met.maker_account { 1 } else { 2 };
         for owner in [0, PreventedRecord::OTHERS].into_iter().take(owners) {
             for order in [0, PreventedRecord::OF_TAKER] {
-                self.prevented.push(sequence, PreventedRecord { told: *met, time_ms, role: owner | order });
+                self.histories
+                    .prevented
+                    .push(sequence, PreventedRecord { told: *met, time_ms, role: owner | order });
             }
         }
     }
@@ -351,7 +318,7 @@ impl Perpetuals {
         let cause = event::TradeCause::from_code(trade.cause).expect("the engine emits known causes");
         if trade.is_in_book() {
             if let Some(row) = self.markets.traded(trade, time_ms) {
-                self.trades.push(sequence, row);
+                self.histories.trades.push(sequence, row);
             }
             self.series.traded(trade, sequence, time_ms);
             self.days.traded(trade, time_ms);
@@ -392,7 +359,7 @@ impl Perpetuals {
         for (fill, is_filled) in sides.into_iter().skip(first) {
             let info = self.orders.open(fill.order).map_or([0; 36], |order| order.client_order);
             self.orders.traded(&fill, is_filled, sequence);
-            self.fills.push(sequence, fill);
+            self.histories.fills.push(sequence, fill);
             let row = IncomeRecord {
                 tran: 0,
                 amount: fill.realised,
@@ -420,7 +387,7 @@ impl Perpetuals {
         // Of the running command alone.
         let told = event::PerpetualAmended { reference: 0, ..*amended };
         let row = AmendRecord { told, client_order, reserved: 0, time_ms, number };
-        self.amendments.push(sequence, row);
+        self.histories.amendments.push(sequence, row);
     }
 
     fn posting(&mut self, posting: &event::Posting, sequence: Sequence, time_ms: i64) {
@@ -447,7 +414,7 @@ impl Perpetuals {
                     market: posting.market,
                     kind: if posting.wallet == MarginMode::Isolated as u8 { 1 } else { 2 },
                 };
-                self.margins.push(sequence, row);
+                self.histories.margins.push(sequence, row);
                 return;
             }
             event::PostingReason::FundingResidue
@@ -511,21 +478,14 @@ impl Perpetuals {
     fn earned(&mut self, sequence: Sequence, row: IncomeRecord) {
         if row.amount != 0 && row.account != FEE_ACCOUNT {
             self.numbers[0] += 1;
-            self.income.push(sequence, IncomeRecord { tran: self.numbers[0], ..row });
+            self.histories.income.push(sequence, IncomeRecord { tran: self.numbers[0], ..row });
         }
     }
 
     /// Everything of `archived` and before can be read elsewhere.
     pub(super) fn forget(&mut self, archived: Sequence) {
         self.orders.forget(archived);
-        self.fills.forget(archived);
-        self.income.forget(archived);
-        self.amendments.forget(archived);
-        self.margins.forget(archived);
-        self.prevented.forget(archived);
-        self.trades.forget(archived);
-        self.fundings.forget(archived);
-        self.transfers.forget(archived);
+        self.histories.forget(archived);
         self.operators.forget(archived);
         self.series.forget(archived);
     }
@@ -533,18 +493,8 @@ impl Perpetuals {
     /// Rows of this command and before are in memory no longer, or not all of them.
     pub(super) fn forgotten(&self) -> Sequence {
         let orders = [self.orders.ended(), self.orders.service()].map(Log::forgotten);
-        let others = [
-            self.orders.forced().forgotten(),
-            self.fills.forgotten(),
-            self.income.forgotten(),
-            self.amendments.forgotten(),
-            self.margins.forgotten(),
-            self.prevented.forgotten(),
-            self.trades.forgotten(),
-            self.fundings.forgotten(),
-            self.transfers.forgotten(),
-            self.operators.log().forgotten(),
-        ];
+        let others =
+            [self.orders.forced().forgotten(), self.histories.forgotten(), self.operators.log().forgotten()];
         orders.into_iter().chain(others).fold(0, Sequence::max)
     }
 
@@ -553,14 +503,7 @@ impl Perpetuals {
         adding.all(self.orders.ended(), List::Orders);
         adding.all(self.orders.service(), List::ServiceOrders);
         adding.all(self.orders.forced(), List::ForcedOrders);
-        adding.all(&self.fills, List::Fills);
-        adding.all(&self.income, List::Income);
-        adding.all(&self.amendments, List::Amendments);
-        adding.all(&self.margins, List::MarginChanges);
-        adding.all(&self.prevented, List::Prevented);
-        adding.all(&self.trades, List::Trades);
-        adding.all(&self.fundings, List::Fundings);
-        adding.all(&self.transfers, List::Transfers);
+        self.histories.take(adding);
         adding.all(self.operators.log(), List::Operators);
         self.series.take_closed().for_each(|closed| adding.row(closed.list as u16, &closed));
     }
@@ -570,63 +513,45 @@ impl Perpetuals {
         self.depth.save(writer);
         self.accounts.save(writer);
         self.orders.save(writer);
-        self.fills.save(writer);
-        self.income.save(writer);
-        self.amendments.save(writer);
-        self.margins.save(writer);
-        self.prevented.save(writer);
-        self.trades.save(writer);
-        self.fundings.save(writer);
+        self.histories.save(0, writer);
         self.series.save(writer);
         self.days.save(writer);
         writer.record(&self.pools);
         self.numbers.iter().for_each(|number| writer.u64(*number));
         self.volumes.save(writer);
-        self.transfers.save(writer);
+        self.histories.save(1, writer);
         self.operators.save(writer);
         self.configured.save(writer);
+        self.histories.save(2, writer);
+        writer.i64(self.interest_ms);
     }
 
     pub(super) fn load(reader: &mut Reader<'_>, keep: Keep) -> Result<Perpetuals, LoadError> {
-        Ok(Perpetuals {
-            markets: MarketTable::load(reader)?,
-            depth: DepthView::load(reader)?,
-            accounts: AccountTable::load(reader)?,
-            orders: OrderTable::load(reader, keep)?,
-            fills: Log::load(reader, keep)?,
-            income: Log::load(reader, keep)?,
-            amendments: Log::load(reader, keep)?,
-            margins: Log::load(reader, keep)?,
-            prevented: Log::load(reader, keep)?,
-            trades: Log::load(reader, keep)?,
-            fundings: Log::load(reader, keep)?,
-            series: Series::load(reader, keep)?,
-            days: Days::load(reader)?,
-            pools: reader.record()?,
-            numbers: [reader.u64()?, reader.u64()?, reader.u64()?],
-            volumes: match reader.has(Kept::Volumes) {
-                true => Volumes::load(reader)?,
-                false => Volumes::default(),
-            },
-            transfers: match reader.has(Kept::Transfers) {
-                true => Log::load(reader, keep)?,
-                false => Log::new(keep),
-            },
-            operators: match reader.has(Kept::Operators) {
-                true => Operators::load(reader, keep)?,
-                false => Operators::new(keep),
-            },
-            configured: match reader.has(Kept::Changes) {
-                true => Configured::load(reader)?,
-                false => Configured::default(),
-            },
-            transferred: None,
-            credited: None,
-            keep,
-            positions: 0,
-            placed: None,
-            is_between: true,
-        })
+        let mut loaded = Perpetuals::new(keep);
+        loaded.markets = MarketTable::load(reader)?;
+        loaded.depth = DepthView::load(reader)?;
+        loaded.accounts = AccountTable::load(reader)?;
+        loaded.orders = OrderTable::load(reader, keep)?;
+        loaded.histories.load(0, reader, keep)?;
+        loaded.series = Series::load(reader, keep)?;
+        loaded.days = Days::load(reader)?;
+        loaded.pools = reader.record()?;
+        loaded.numbers = [reader.u64()?, reader.u64()?, reader.u64()?];
+        if reader.has(Kept::Volumes) {
+            loaded.volumes = Volumes::load(reader)?;
+        }
+        loaded.histories.load(1, reader, keep)?;
+        if reader.has(Kept::Operators) {
+            loaded.operators = Operators::load(reader, keep)?;
+        }
+        if reader.has(Kept::Changes) {
+            loaded.configured = Configured::load(reader)?;
+        }
+        loaded.histories.load(2, reader, keep)?;
+        if reader.has(Kept::Interest) {
+            loaded.interest_ms = reader.i64()?;
+        }
+        Ok(loaded)
     }
 }
 

@@ -232,6 +232,8 @@ impl Row for FillRecord {
         }
     }
 
+    const HAS_FACETS: bool = true;
+
     fn facet(&self) -> u8 {
         self.side
     }

@@ -1,0 +1,94 @@
+//! Open interest of each market, sampled every five minutes: what stands after the first tick of a step is its sample.
+
+use super::super::log::{Key, Row};
+use super::super::stored::{Sum, layouts, stored};
+use super::market::PerpetualMarket;
+use ringside_core::ids::MarketId;
+
+/// Milliseconds from one sample to the next.
+pub const STEP_MS: i64 = 300_000;
+/// 10^-8 of a price and of a quantity to a micro-quote.
+const SCALE: i128 = 10_000_000_000;
+
+/// A sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InterestRecord {
+    /// Start of its step, UNIX milliseconds.
+    pub time_ms: i64,
+    /// Sum of long positions, 10^-8 base.
+    pub quantity: i128,
+    /// Its value at the mark, micro-quote; 0 while there is no mark.
+    pub value: i128,
+    /// Market id.
+    pub market: MarketId,
+    /// Reserved: zero.
+    pub reserved: u32,
+}
+
+impl InterestRecord {
+    pub(super) fn of(market: &PerpetualMarket, time_ms: i64) -> InterestRecord {
+        let mark = market.price.map_or(0, |price| i128::from(price.mark));
+        InterestRecord {
+            time_ms,
+            quantity: market.open_interest,
+            value: market.open_interest.saturating_mul(mark) / SCALE,
+            market: market.market,
+            reserved: 0,
+        }
+    }
+}
+
+/// Periods in which it is shown, and a bit for each class of samples that begin one. A sample's class says which periods begin with
+/// it: those of 5, 15, 30 minutes, of 1, 2, 4, 6, 12 and 24 hours.
+pub const PERIODS: [(&str, i64, u32); 9] = [
+    ("5m", STEP_MS, 0b1_1111_1111),
+    ("15m", 3 * STEP_MS, 0b1_1111_1110),
+    ("30m", 6 * STEP_MS, 0b1_1111_1100),
+    ("1h", 12 * STEP_MS, 0b1_1111_1000),
+    ("2h", 24 * STEP_MS, 0b1_1111_0000),
+    ("4h", 48 * STEP_MS, 0b1_1010_0000),
+    ("6h", 72 * STEP_MS, 0b1_1100_0000),
+    ("12h", 144 * STEP_MS, 0b1_1000_0000),
+    ("1d", 288 * STEP_MS, 0b1_0000_0000),
+];
+
+impl Row for InterestRecord {
+    const HAS_FACETS: bool = true;
+
+    fn key(&self) -> Key {
+        let id = u64::try_from(self.time_ms / STEP_MS).unwrap_or(0);
+        Key { owner: 0, market: self.market, id, time_ms: self.time_ms, tag: 0 }
+    }
+
+    /// The class: of the longest period that begins with it.
+    fn facet(&self) -> u8 {
+        let begins = |(_, length, _): &(&str, i64, u32)| self.time_ms % length == 0;
+        PERIODS.iter().rposition(begins).unwrap_or(0) as u8
+    }
+}
+
+layouts! {
+    /// A sample.
+    InterestV1 of InterestRecord { time_ms: i64, quantity: Sum, value: Sum, market: u32, reserved: u32 }
+}
+
+stored! {
+    InterestRecord as Interest: InterestV1;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Classes are a bit short of a chain: six hours are no multiple of four.
+    #[test]
+    fn a_period_has_the_samples_that_begin_it() {
+        for step in 0..2 * 288 {
+            let time_ms = step * STEP_MS;
+            let sample = InterestRecord { time_ms, quantity: 0, value: 0, market: 0, reserved: 0 };
+            for (name, length, classes) in PERIODS {
+                assert_eq!(classes >> sample.facet() & 1 != 0, time_ms % length == 0, "{name} at {time_ms}");
+            }
+        }
+    }
+}
