@@ -1,7 +1,7 @@
 //! What an order that arrives comes to, as `engine/perpetual/plan.rs` works it out and `commit.rs` writes it. Nothing is read of it
 //! between commands: each plan begins anew.
 
-use super::account::{Account, Holding};
+use super::account::{HotAccount, HotHolding};
 use crate::ids::{AccountId, OrderId};
 use crate::matching::Meeting;
 use crate::memory::Pages;
@@ -37,8 +37,8 @@ pub(crate) struct Costs {
 #[derive(Clone, Copy)]
 pub(crate) struct Party {
     pub(crate) account: AccountId,
-    pub(crate) record: Account,
-    pub(crate) holding: Holding,
+    pub(crate) record: HotAccount,
+    pub(crate) holding: HotHolding,
     /// A fill is its own.
     pub(crate) has_traded: bool,
 }
@@ -87,7 +87,7 @@ impl Plan {
 
     /// Adds an account that is none of the parties, as it is; its place.
     #[inline(always)]
-    pub(crate) fn add(&mut self, account: AccountId, record: &Account, holding: &Holding) -> usize {
+    pub(crate) fn add(&mut self, account: AccountId, record: &HotAccount, holding: &HotHolding) -> usize {
         let (index, place) = (account as usize, self.parties.len());
         if self.places.len() <= index {
             self.places.resize(index + 4096, 0);

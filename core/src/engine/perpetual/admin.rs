@@ -360,7 +360,7 @@ impl State {
             record.group = set.trade_group + 1;
         }
         if counts(account_mask::TRADING) {
-            record.restrictions = record.restrictions & !DISABLED | u8::from(set.trading_enabled == 0);
+            record.terms = record.terms & !DISABLED | u8::from(set.trading_enabled == 0);
         }
         if counts(account_mask::FEE_BURN) {
             record.fee_burn = u8::from(set.fee_burn != 0);
@@ -373,6 +373,7 @@ impl State {
             record.promo_bps = set.promo_bps;
             record.promo_until_ms = set.promo_until_ms;
         }
+        record.note_discounts();
         self.tell_terms(set.account);
         Ok(())
     }

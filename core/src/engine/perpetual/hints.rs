@@ -9,14 +9,6 @@ use crate::prefetch::{Hint, prefetch};
 
 /// Hints that commands come soon, as `Engine::prefetch` gives them.
 impl Perpetual {
-    /// Has begun to load what the first order on the other side of a book needs for a fill.
-    #[inline]
-    pub(crate) fn prefetch_meeting(&self, index: usize, side: Side) {
-        let Perpetual { books, orders, state, .. } = self;
-        let first = orders.levels.get(books[index].side(side.opposite()).best_level()).head;
-        state.prefetch_maker(index, orders, first);
-    }
-
     /// What a placement will touch. The first hint is no longer than it has to be: the fewer instructions lie between those of
     /// two commands, the more accounts are looked up at once.
     #[inline]
@@ -40,7 +32,7 @@ impl Perpetual {
             if hint == Hint::Second {
                 prefetch(pool.get(first));
                 state.prefetch_details(first);
-                state.prefetch_filled(index, place.account);
+                state.prefetch_listed(index, place.account);
             } else {
                 let maker = pool.get(first);
                 state.volumes.hint(state.accounts.get(place.account).hour);
@@ -120,20 +112,9 @@ impl State {
     #[inline(always)]
     pub(super) fn prefetch_party(&self, index: usize, account: AccountId) {
         let (holding, record) = (self.holding(account, index), self.accounts.get(account));
-        // Its three lines, and both of the record.
         prefetch(holding);
         prefetch(&holding.buckets);
-        prefetch(&holding.realised);
         prefetch(record);
-        prefetch(&record.volume);
-        self.prefetch_listed(index, account);
-    }
-
-    /// What of an account a fill touches, and an order does not.
-    #[inline(always)]
-    pub(super) fn prefetch_filled(&self, index: usize, account: AccountId) {
-        prefetch(&self.accounts.get(account).volume);
-        prefetch(&self.holding(account, index).realised);
         self.prefetch_listed(index, account);
     }
 

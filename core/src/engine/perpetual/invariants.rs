@@ -90,7 +90,7 @@ impl Perpetual {
             let sum = part.and_then(|part| buckets[side].with(order.remaining, part));
             buckets[side] = sum.ok_or("a bucket leaves its range")?;
         }
-        if holding.trimmed != holding.quantity {
+        if holding.is_resized != 0 {
             return Err(format!("orders of account {account} are not trimmed to its position"));
         }
         let told = [holding.bucket(Side::Buy), holding.bucket(Side::Sell)];

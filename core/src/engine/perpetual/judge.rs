@@ -6,7 +6,7 @@ use super::run::Role;
 use crate::command::{MarginMode, PerpetualOrderType, PerpetualTimeInForce, PriceMatch, Side, order_flag};
 use crate::ids::AccountId;
 use crate::money::{Money, Price, Quantity};
-use crate::perpetual::account::{Account, Holding};
+use crate::perpetual::account::{Holding, HotAccount, HotHolding};
 use crate::perpetual::order::Details;
 use crate::perpetual::{Perpetual, State, mode_of};
 use crate::reject::Reject;
@@ -138,7 +138,7 @@ impl State {
         let (symbol, record) = (&self.symbols[index], self.accounts.get(account));
         let holding = self.holding(account, index);
         let mark = symbol.prices.mark;
-        let [_, taker_rate, ..] = self.rates_of(record).ok_or(TOO_LARGE)?;
+        let [_, taker_rate, ..] = self.rates_of(account, record).ok_or(TOO_LARGE)?;
         let reservation = Reservation::new(side, quantity, reference, mark, taker_rate).ok_or(TOO_LARGE)?;
         let before = released.unwrap_or(holding.bucket(side));
         let bucket = before.with(quantity, reservation).ok_or(TOO_LARGE)?;
@@ -176,7 +176,7 @@ impl State {
     pub(crate) fn has_plenty(
         &self,
         index: usize,
-        (record, holding): (&Account, &Holding),
+        (record, holding): (&HotAccount, &HotHolding),
         value: Money,
         exposure: &Exposure,
         leverage: u32,
@@ -197,7 +197,8 @@ impl State {
         (side, bucket): (Side, Bucket),
         leverage: u32,
     ) -> Option<bool> {
-        let before = Holding { leverage, ..*self.holding(account, index) };
+        let mut before = *self.holding(account, index);
+        before.set_leverage(leverage);
         let mut after = before;
         after.set_bucket(side, bucket);
         let is_isolated = mode_of(self.accounts.get(account), &after) == MarginMode::Isolated;

@@ -185,9 +185,11 @@ impl Engine {
         if had_backlog {
             perpetual.end_facts(true, emitter);
         }
+        let &CancelPerpetual { account, market, .. } = command.body();
+        // Where an order was named or made there is the market.
+        let update = if answer.is_ok() { perpetual.books[orders::place_of(market)].update } else { 0 };
         let next_order = perpetual.state.next_order;
         self.next_order = next_order;
-        let &CancelPerpetual { account, market, .. } = command.body();
         outcome.account = account;
         let temporary = answer.as_ref().is_err_and(|reject| reject.is_temporary());
         if let Some(new) = used
@@ -198,10 +200,7 @@ impl Engine {
         match answer {
             // A test.
             Ok(0) => outcome,
-            Ok(order) => {
-                let update = self.perpetual_update(market);
-                Outcome { order, market: Some(market), update, ..outcome }
-            }
+            Ok(order) => Outcome { order, market: Some(market), update, ..outcome },
             Err(reject) => outcome.refused(reject),
         }
     }
@@ -506,16 +505,17 @@ impl Perpetual {
 }
 
 impl State {
-    /// Whether nothing follows the command: no position, price or margin moved that something waits for, and nothing is left over.
+    /// Whether nothing follows a command that found nothing left over: no position, price or margin moved that something waits for.
+    /// Only what follows leaves something over.
     #[inline(always)]
     fn is_settled(&self) -> bool {
+        debug_assert!(!self.has_backlog());
         let is_recalled = self.recalls.peek().is_some_and(|recall| recall.0.0 <= self.now_ms);
         (self.alert == 0)
             & (self.moved == 0)
             & self.resized.is_empty()
             & self.suspects.is_empty()
             & self.shortfall.is_empty()
-            & !self.has_backlog()
             & !is_recalled
             & !self.tests_all
     }
@@ -532,8 +532,8 @@ impl Engine {
     pub fn perpetual_position(&self, account: u32, market: MarketId) -> Option<event::PerpetualPosition> {
         let state = &self.perpetual.as_ref()?.state;
         let index = state.index_of(market)?;
-        let of = (state.accounts.get(account), state.holding(account, index));
-        Some(position_event((account, index), &state.symbols[index], of))
+        let (record, holding) = (state.accounts.get(account), state.holding(account, index));
+        Some(position_event((account, index), &state.symbols[index], (record, holding)))
     }
 
     /// An hour's funding that is not paid to the end: rate, mark, what positions received so far less what they paid, and who has not

@@ -183,11 +183,8 @@ impl Perpetual {
         place: &PlacePerpetual,
         (details, name): (&mut Details, u64),
     ) -> Result<Option<Terms>, Reject> {
-        // All of it may lie in the second cache or further: asked for now, it comes while the checks run.
         let state = &self.state;
-        state.names.hint(name);
-        let (record, holding) = state.prefetch_account(index, details.account);
-        state.prefetch_details(self.orders.pool.next());
+        let (record, holding) = (state.accounts.get(details.account), state.holding(details.account, index));
         let symbol = &state.symbols[index];
         symbol.takes(details)?;
         let could_match = !details.order_type.is_conditional() && details.time_in_force != Tif::PostOnly;
@@ -281,7 +278,7 @@ impl Perpetual {
     ) {
         let account = details.account;
         if place.leverage != 0 && place.leverage != self.state.leverage(account, index) {
-            self.state.touch(account, index).leverage = place.leverage;
+            self.state.touch(account, index).set_leverage(place.leverage);
             self.state.tell_position(account, index);
             self.state.suspect(account);
         }

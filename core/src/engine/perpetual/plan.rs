@@ -76,13 +76,10 @@ impl Perpetual {
         self.plan.clear();
         let &Arrival { account, index, side, limit, open, role, .. } = arrival;
         let is_filled = purpose != Purpose::Value;
-        if is_filled {
-            self.state.prefetch_party(index, account);
-            self.prefetch_meeting(index, side);
-        }
         let Perpetual { books, orders, state, plan } = self;
         let band = state.symbols[index].dynamic_band(state.now_ms).filter(|_| !role.liquidates());
-        let group = state.accounts.get(account).group;
+        let prevents = arrival.self_trade != SelfTradePrevention::None;
+        let group = if prevents { state.accounts.get(account).group } else { 0 };
         let limit = books[index].key(side.opposite(), limit);
         let moves = is_filled || state.symbols[index].reducing[side.opposite() as usize & 1] != 0;
         let mut planning =
@@ -109,7 +106,7 @@ struct Planning<'a> {
     arrival: &'a Arrival,
     /// Where it may trade, if that is bounded.
     band: Option<Band>,
-    /// Trade group of its account + 1.
+    /// Trade group of its account + 1, where that matters.
     group: i64,
     left: Quantity,
     purpose: Purpose,
@@ -237,7 +234,7 @@ impl Planning<'_> {
         let &Arrival { account, index, leverage, .. } = self.arrival;
         let place = self.place(account);
         if leverage != self.state.leverage(account, index) {
-            self.plan.parties[place].holding.leverage = leverage;
+            self.plan.parties[place].holding.set_leverage(leverage);
         }
     }
 
@@ -292,8 +289,8 @@ impl Planning<'_> {
         use Refused::{Maker, Taker};
         let Planning { state, plan, arrival, .. } = self;
         let [taker, maker] = [&plan.parties[0], &plan.parties[place]];
-        let maker_rates = state.rates_of(&maker.record).ok_or(Maker)?;
-        let taker_rates = state.rates_of(&taker.record).ok_or(Taker)?;
+        let maker_rates = state.rates_of(maker.account, &maker.record).ok_or(Maker)?;
+        let taker_rates = state.rates_of(taker.account, &taker.record).ok_or(Taker)?;
         let liquidates = arrival.role.liquidates();
         let taker_rate = if liquidates { 0 } else { taker_rates[1] };
         let (mut taker_fee, maker_fee) = fee::both(value, taker_rate, maker_rates[0]).ok_or(Maker)?;

@@ -271,13 +271,10 @@ impl State {
         if self.resized.is_empty() {
             return;
         }
-        for &(index, account) in &self.resized {
+        for &(index, account, was) in &self.resized {
             let holding = self.holdings[index].get_mut(account);
-            let (held, was) = (holding.quantity, holding.trimmed);
-            if held == was {
-                continue;
-            }
-            holding.trimmed = held;
+            holding.is_resized = 0;
+            let held = holding.quantity;
             let turned = was != 0 && held.signum() != was.signum();
             if (turned || held.abs() < was.abs()) && holding.bound > 0 {
                 self.work.trims.push((index, account, turned));
