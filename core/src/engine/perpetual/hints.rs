@@ -82,7 +82,7 @@ impl Perpetual {
                 let slot = state.slots.guess(order);
                 orders.prefetch_around(slot);
                 if let Some(details) = state.details.get(slot as usize) {
-                    state.names.hint(state.names.hash(details.account, &details.client_order));
+                    state.names.hint(details.name);
                 }
             }
         }
@@ -140,8 +140,8 @@ impl State {
     #[inline(always)]
     pub(super) fn prefetch_details(&self, slot: u32) {
         if let Some(details) = self.details.get(slot as usize) {
+            // Its first two lines.
             prefetch(details);
-            prefetch(&details.value);
             prefetch(&details.reservation);
         }
     }

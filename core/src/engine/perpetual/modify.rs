@@ -19,7 +19,7 @@ use crate::risk::perpetual::order_margin::Bucket;
 use crate::risk::perpetual::reduce_only;
 
 /// Most modifications of one order.
-pub(crate) const AMENDMENTS_MAX: u32 = 10_000;
+pub(crate) const AMENDMENTS_MAX: u16 = 10_000;
 
 impl Perpetual {
     /// See [`ModifyPerpetual`]; the id of the order.
@@ -184,7 +184,7 @@ impl Details {
             price_after: new.price,
             quantity_before: self.quantity,
             quantity_after: new.quantity,
-            count: new.amendments,
+            count: new.amendments.into(),
             reserved: 0,
             reference,
         }

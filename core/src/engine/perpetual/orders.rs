@@ -50,7 +50,9 @@ impl Perpetual {
             traits: Traits::new(details.side, TimeInForce::GoodTillCancel, SelfTradePrevention::None, 0),
         };
         self.state.holdings[index].get_mut(details.account).orders.append(&mut self.orders, slot);
-        *self.details_mut(slot) = *details;
+        let place = self.details_mut(slot);
+        *place = *details;
+        place.name = name;
         let state = &mut self.state;
         state.slots.insert(details.id, slot);
         state.names.add(name);
@@ -78,10 +80,9 @@ impl Perpetual {
     /// so it enters no table.
     #[inline(always)]
     pub(crate) fn enter_fleeting(&mut self, details: &Details) -> u32 {
+        debug_assert!(details.is_fleeting());
         let slot = self.orders.pool.take();
-        let place = self.details_mut(slot);
-        *place = *details;
-        place.is_fleeting = true;
+        *self.details_mut(slot) = *details;
         slot
     }
 
@@ -204,7 +205,7 @@ impl Perpetual {
     /// attached orders stay.
     #[inline(always)]
     pub(crate) fn complete(&mut self, slot: u32) {
-        if !self.state.details[slot as usize].is_fleeting {
+        if !self.state.details[slot as usize].is_fleeting() {
             self.state.forget(&mut self.orders, slot);
         }
         self.orders.pool.give(slot);
@@ -527,7 +528,7 @@ impl State {
         details.stage = Stage::Running;
         holding.orders.unlink(orders, slot);
         slots.remove(details.id);
-        names.remove(names.hash(details.account, &details.client_order));
+        names.remove(details.name);
         if details.good_till_ms != 0 {
             dates.orders.ended(|_, id| slots.find(id).is_some());
         }

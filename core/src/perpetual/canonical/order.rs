@@ -63,7 +63,7 @@ impl Perpetual {
         ]);
         out.put(&details.flags.to_le_bytes());
         out.put(&details.callback_rate.to_le_bytes());
-        out.put(&details.amendments.to_le_bytes());
+        out.put(&u32::from(details.amendments).to_le_bytes());
         for value in [
             details.price,
             details.quantity,
@@ -165,7 +165,7 @@ fn read_order(reader: &mut Reader<'_>, markets: usize, accounts: u32) -> Read<(D
         has_turned: codes[10] != 0,
         flags: reader.u16()?,
         callback_rate: reader.u32()?,
-        amendments: reader.u32()?,
+        amendments: u16::try_from(reader.u32()?).map_err(|_| unknown())?,
         ..Details::default()
     };
     let mut values = [0; 15];
