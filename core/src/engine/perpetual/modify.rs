@@ -146,15 +146,17 @@ impl Perpetual {
         let open = new.quantity - new.filled;
         let mutation = self.books[index].shrink(&mut self.orders, slot, remaining - open);
         self.state.facts.mutated(index, mutation);
-        let old = self.state.details[slot as usize];
-        if old.reserved_quantity != 0 {
-            let holding = self.state.holdings[index].get_mut(old.account);
-            holding.rebook(old.side, (old.reservation, old.reserved_quantity), remaining, 0);
+        let State { details, holdings, facts, .. } = &mut self.state;
+        let details = &mut details[slot as usize];
+        let holding = holdings[index].get_mut(details.account);
+        if details.reserved_quantity != 0 {
+            let of = (details.reservation, details.reserved_quantity);
+            holding.rebook(details.side, of, remaining, 0);
         }
-        self.state.details[slot as usize] =
-            Details { reservation: terms.reservation, reserved_quantity: terms.reserved_quantity, ..*new };
+        let Terms { reservation, reserved_quantity, .. } = *terms;
+        *details = Details { reservation, reserved_quantity, ..*new };
         if !new.is(order_flag::REDUCE_ONLY) {
-            self.state.book_in(slot, open);
+            details.book_in(holding, open, facts);
         }
     }
 }
