@@ -348,7 +348,8 @@ impl State {
     pub(crate) fn set_account(&mut self, set: &SetPerpetualAccount) -> Result<(), Reject> {
         self.check_account(set.account)?;
         let counts = |bit: u32| set.mask & bit != 0;
-        if (counts(account_mask::TRADE_GROUP) && !(-1..i64::MAX).contains(&set.trade_group))
+        if set.mask & !account_mask::ALL != 0
+            || (counts(account_mask::TRADE_GROUP) && !(-1..i64::MAX).contains(&set.trade_group))
             || (counts(account_mask::REFERRAL)
                 && (set.referral_total_bps > 10_000 || set.referral_share_bps > 10_000))
             || (counts(account_mask::PROMO) && set.promo_bps > 10_000)
