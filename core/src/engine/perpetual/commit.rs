@@ -286,7 +286,7 @@ impl Settlement for Writing<'_> {
             self.state.end_unfilled(orders, slot);
             let event = self.state.details[slot as usize].event(status, Execution::Expired, why, 0);
             self.state.facts.emit(event);
-            self.state.rebook(slot, orders.pool.get(slot).remaining, 0);
+            self.state.rebook(slot, orders.open(slot), 0);
         }
         self.state.forget(orders, slot);
         orders.pool.give(slot);

@@ -570,8 +570,7 @@ impl Engine {
             perpetual.state.slots.iter().map(|(_, slot)| {
                 let details = &perpetual.state.details[slot as usize];
                 let is_resting = details.stage == crate::perpetual::order::Stage::Resting;
-                let rest = perpetual.orders.pool.get(slot).remaining;
-                let open = if is_resting { rest } else { details.quantity };
+                let open = if is_resting { perpetual.orders.open(slot) } else { details.quantity };
                 details.event(details.open_status(), event::Execution::New, 0, open)
             })
         })

@@ -97,7 +97,7 @@ impl Perpetual {
         if new.quantity <= new.filled {
             return Ok((slot, Err(Ends(None))));
         }
-        let remaining = self.orders.pool.get(slot).remaining;
+        let remaining = self.orders.open(slot);
         let shrinks = new.quantity < old.quantity && new.quantity - new.filled < remaining;
         if keeps_place && (new.price != old.price || !shrinks) {
             return Err(Reject::PriorityNotKept);
@@ -142,7 +142,7 @@ impl Perpetual {
 
     /// Lowers an order where it stands.
     fn shrink_in_place(&mut self, slot: u32, index: usize, new: &Details, terms: &Terms) {
-        let remaining = self.orders.pool.get(slot).remaining;
+        let remaining = self.orders.open(slot);
         let open = new.quantity - new.filled;
         let mutation = self.books[index].shrink(&mut self.orders, slot, remaining - open);
         self.state.facts.mutated(index, mutation);

@@ -127,7 +127,7 @@ impl Perpetual {
         }
         let index = place_of(details.market);
         let holding = holdings[index].get_mut(details.account);
-        let remaining = orders.pool.get(slot).remaining;
+        let remaining = orders.open(slot);
         facts.mutated(index, books[index].take_out(orders, slot));
         details.rebook(holding, (remaining, 0), facts);
         details.unbind(&mut symbols[index], holding);
@@ -181,7 +181,7 @@ impl Perpetual {
             return;
         }
         let slot = self.orders.levels.get(self.books[index].side(side).best_level()).head;
-        if self.is_remainder(index, slot, self.orders.pool.get(slot).remaining) {
+        if self.is_remainder(index, slot, self.orders.open(slot)) {
             self.finish(slot);
         }
     }
@@ -194,9 +194,10 @@ impl Perpetual {
         let mut doomed: Vec<(OrderId, u32)> = Vec::new();
         for account in 0..self.state.accounts_count {
             doomed.extend(self.open_orders(account, index).filter_map(|slot| {
-                let order = self.orders.pool.get(slot);
-                let rests = self.state.details[slot as usize].stage == Stage::Resting;
-                (rests && self.is_remainder(index, slot, order.remaining)).then_some((order.id, slot))
+                let details = &self.state.details[slot as usize];
+                let rests = details.stage == Stage::Resting;
+                (rests && self.is_remainder(index, slot, self.orders.open(slot)))
+                    .then_some((details.id, slot))
             }));
         }
         doomed.sort_unstable();

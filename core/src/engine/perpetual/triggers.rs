@@ -55,7 +55,7 @@ impl Perpetual {
             let Some(slot) = self.state.slots.find(id) else { continue };
             let details = self.state.details[slot as usize];
             let (open, left, ends) = if details.stage == Stage::Resting {
-                let open = self.orders.pool.get(slot).remaining;
+                let open = self.orders.open(slot);
                 let left = reduce_only::shrunk(details.side, open, held);
                 (open, left, left == 0)
             } else {

@@ -43,8 +43,7 @@ impl Perpetual {
         let details = &self.state.details[slot as usize];
         let active = extremes.binary_search_by_key(&details.id, |&(id, _)| id).ok();
         let extreme = active.filter(|_| details.stage == Stage::Waiting).map_or(0, |place| extremes[place].1);
-        let remaining =
-            if details.stage == Stage::Resting { self.orders.pool.get(slot).remaining } else { 0 };
+        let remaining = if details.stage == Stage::Resting { self.orders.open(slot) } else { 0 };
         put(out, details.id as i64);
         out.put(&details.account.to_le_bytes());
         out.put(&details.market.to_le_bytes());
