@@ -53,8 +53,10 @@ pub(crate) struct Plan {
     places: Vec<u32>,
     /// Over all fills.
     pub(crate) filled: Quantity,
-    /// What the book offers for it, where that is planned; `None`: too much.
+    /// Of all fills; `None`: too much.
     pub(crate) value: Option<Money>,
+    /// Somebody may not have a fill.
+    pub(crate) has_refused: bool,
 }
 
 impl Plan {
@@ -67,6 +69,7 @@ impl Plan {
             places: vec![0; most],
             filled: 0,
             value: None,
+            has_refused: false,
         }
     }
 
@@ -75,7 +78,15 @@ impl Plan {
     pub(crate) fn clear(&mut self) {
         self.meetings.clear();
         self.parties.clear();
-        (self.filled, self.value) = (0, Some(0));
+        (self.filled, self.value, self.has_refused) = (0, Some(0), false);
+    }
+
+    /// Counts the value of a fill; `None`: all of them are worth too much.
+    #[inline(always)]
+    pub(crate) fn count(&mut self, value: Money) -> Option<()> {
+        let sum = self.value.take()?;
+        self.value = Some(sum.checked_add(value)?);
+        Some(())
     }
 
     /// The place of an account among the parties.

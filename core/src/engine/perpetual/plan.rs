@@ -60,6 +60,16 @@ impl Perpetual {
         }
     }
 
+    /// Plans what an order that arrives comes to, to be committed, and whether it may be: nobody is behind, and everybody may have
+    /// their fills, which then are what the book offers. Otherwise only that is planned.
+    pub(super) fn plan_or_value(&mut self, arrival: &Arrival) -> bool {
+        if self.plan(arrival, Purpose::Commit).is_none() && !self.plan.has_refused {
+            return true;
+        }
+        self.plan(arrival, Purpose::Value);
+        false
+    }
+
     #[inline(never)]
     fn plan_value(&mut self, arrival: &Arrival) -> Option<AccountId> {
         self.plan_for(arrival, Purpose::Value)
@@ -186,8 +196,12 @@ impl Planning<'_> {
             }
             self.have_paid(maker.account);
         }
-        match self.fill(maker, quantity) {
+        let filled = self.fill(maker, quantity);
+        self.plan.has_refused |= filled.is_err();
+        match filled {
             Ok(costs) => {
+                // Too much is found out by who asks for the sum.
+                self.plan.count(costs.value);
                 let (meeting, why) = (Meeting::Fill(quantity), reason::NONE);
                 Some(Planned { order, meeting, why, is_prevented, costs })
             }
@@ -198,8 +212,11 @@ impl Planning<'_> {
 
     /// Counts what a resting order offers.
     fn offer(&mut self, maker: &Order, quantity: Quantity) -> Option<()> {
-        let sum = self.plan.value.take()?;
-        self.plan.value = Some(sum.checked_add(units::value(maker.price, quantity)?)?);
+        let Some(value) = units::value(maker.price, quantity) else {
+            self.plan.value = None;
+            return None;
+        };
+        self.plan.count(value)?;
         if self.moves {
             let change = facing(self.arrival.side.opposite(), quantity);
             let place = self.place(maker.account);
