@@ -10,8 +10,8 @@ use crate::prefetch::{Hint, prefetch};
 /// Hints that commands come soon, as `Engine::prefetch` gives them.
 impl Perpetual {
     /// What a placement will touch. The first hint is no longer than it has to be: the fewer instructions lie between those of
-    /// two commands, the more accounts are looked up at once.
-    #[inline]
+    /// two commands, the more accounts are looked up at once. Levels are few, and near by themselves.
+    #[inline(always)]
     pub(crate) fn prefetch_place(&self, place: &PlacePerpetual, hint: Hint) {
         let Some(index) = self.state.index_of(place.market) else { return };
         let Perpetual { books, orders, state, .. } = self;
@@ -20,42 +20,37 @@ impl Perpetual {
             return;
         }
         let Some(side) = Side::from_code(place.side) else { return };
-        if hint == Hint::Second {
-            state.names.hint(state.names.hash(place.account, &place.client_order));
-        }
         let Orders { pool, levels, .. } = orders;
         let book = &books[index];
         let steps = book.steps(place.price);
         let opposite = book.side(side.opposite());
-        if opposite.best() <= opposite.key(steps) {
-            let first = levels.get(opposite.best_level()).head;
-            if hint == Hint::Second {
+        let meets = opposite.best() <= opposite.key(steps);
+        if hint == Hint::Second {
+            state.names.hint(state.names.hash(place.account, &place.client_order));
+            if meets {
+                let first = levels.get(opposite.best_level()).head;
                 prefetch(pool.get(first));
                 state.prefetch_details(first);
                 state.prefetch_listed(index, place.account);
             } else {
-                let maker = pool.get(first);
-                state.volumes.hint(state.accounts.get(place.account).hour);
-                for neighbour in [maker.next, maker.younger, maker.older] {
-                    prefetch(pool.get(neighbour));
-                }
-                state.prefetch_details(maker.next);
-                state.prefetch_party(index, maker.account);
+                let own = book.side(side);
+                prefetch(pool.get(levels.get(own.hint(levels, own.key(steps))).tail));
             }
-            return;
-        }
-        let own = book.side(side);
-        let level = levels.get(own.hint(levels, own.key(steps)));
-        if hint == Hint::Second {
-            prefetch(level);
+        } else if meets {
+            let maker = pool.get(levels.get(opposite.best_level()).head);
+            state.volumes.hint(state.accounts.get(place.account).hour);
+            for neighbour in [maker.next, maker.younger, maker.older] {
+                prefetch(pool.get(neighbour));
+            }
+            state.prefetch_details(maker.next);
+            state.prefetch_party(index, maker.account);
         } else {
-            prefetch(pool.get(level.tail));
             prefetch(pool.get(state.holding(place.account, index).orders.youngest));
         }
     }
 
     /// What the change of an order will touch.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn prefetch_modify(&self, modify: &ModifyPerpetual, hint: Hint) {
         if hint == Hint::First {
             prefetch(self.state.accounts.get(modify.account));
@@ -64,7 +59,7 @@ impl Perpetual {
     }
 
     /// What the cancel of an order will touch.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn prefetch_order(&self, account: AccountId, market: MarketId, order: OrderId, hint: Hint) {
         let Some(index) = self.state.index_of(market) else { return };
         let Perpetual { orders, state, .. } = self;
