@@ -70,8 +70,8 @@ impl Engine {
         command: &Command,
         emitter: &mut Emitter<'_, S>,
     ) -> Outcome {
-        if kind.is_of_one_order() {
-            return self.order_command(kind, command, emitter);
+        if Kind::is_of_one_order(command.kind) {
+            return self.order_command(command, emitter);
         }
         let mut outcome = Outcome::default();
         let used = match kind {
@@ -154,13 +154,14 @@ impl Engine {
     #[inline(always)]
     pub(super) fn order_command<S: Sink>(
         &mut self,
-        kind: Kind,
         command: &Command,
         emitter: &mut Emitter<'_, S>,
     ) -> Outcome {
+        const PLACE: u16 = Kind::PlacePerpetual as u16;
+        const MODIFY: u16 = Kind::ModifyPerpetual as u16;
         let mut outcome = Outcome::default();
         let mut used = None;
-        if kind == Kind::PlacePerpetual {
+        if command.kind == PLACE {
             let place: &PlacePerpetual = command.body();
             let key = (place.idempotency_key, place.idempotency_body);
             match self.first_use(place.account, key, &mut outcome) {
@@ -177,9 +178,9 @@ impl Engine {
             // All three name an account first, a market second.
             perpetual.state.settle_first(command.body::<CancelPerpetual>().account);
         }
-        let answer = match kind {
-            Kind::PlacePerpetual => perpetual.place(command.body(), at, emitter),
-            Kind::ModifyPerpetual => perpetual.modify(command.body(), at, emitter),
+        let answer = match command.kind {
+            PLACE => perpetual.place(command.body(), at, emitter),
+            MODIFY => perpetual.modify(command.body(), at, emitter),
             _ => perpetual.cancel(command.body(), at, emitter),
         };
         if had_backlog {
