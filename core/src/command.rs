@@ -161,8 +161,11 @@ impl Kind {
     }
 
     /// Whether it places, changes or cancels one perpetual order: most perpetual commands do, and have a way of their own.
-    pub const fn is_of_one_order(self) -> bool {
-        matches!(self, Kind::PlacePerpetual | Kind::ModifyPerpetual | Kind::CancelPerpetual)
+    pub const fn is_of_one_order(tag: u16) -> bool {
+        const PLACE: u16 = Kind::PlacePerpetual as u16;
+        const MODIFY: u16 = Kind::ModifyPerpetual as u16;
+        const CANCEL: u16 = Kind::CancelPerpetual as u16;
+        matches!(tag, PLACE | MODIFY | CANCEL)
     }
 
     /// Tags of what the venue says to itself: its stages make these commands, and recovery; no publisher may.

@@ -156,16 +156,26 @@ impl Engine {
     pub fn apply<S: Sink>(&mut self, command: &Command, sink: &mut S) {
         self.pass(command);
         let is_new = self.sources.admit(command.source, command.source_seq);
-        // The three kinds that nearly all commands are of go straight to their code.
+        // The kinds that nearly all commands are of go straight to their code.
         if is_new && command.kind == Kind::PlaceOrder as u16 {
             self.place(command, sink);
         } else if is_new && command.kind == Kind::CancelOrder as u16 {
             self.cancel(command, sink);
         } else if is_new && command.kind == Kind::ReplaceOrder as u16 {
             self.replace(command, sink);
+        } else if is_new && Kind::is_of_one_order(command.kind) {
+            self.apply_order(command, sink);
         } else {
             self.apply_other(command, is_new, sink);
         }
+    }
+
+    /// A placement, a modification or a cancel of the perpetual side.
+    #[inline(never)]
+    fn apply_order<S: Sink>(&mut self, command: &Command, sink: &mut S) {
+        let mut emitter = Emitter::new(sink, command.sequence, self.time.ns());
+        let outcome = self.order_command(command, &mut emitter);
+        emitter.emit(outcome.done(command));
     }
 
     /// Every other kind, and every command that was carried out before.
@@ -176,7 +186,6 @@ impl Engine {
         let mut emitter = Emitter::new(sink, command.sequence, self.time.ns());
         let outcome = match Kind::from_code(command.kind) {
             _ if !is_new => Outcome::default().refused(Reject::Duplicate),
-            Some(kind) if kind.is_of_one_order() => self.order_command(kind, command, &mut emitter),
             kind => self.execute(kind, command, &mut emitter),
         };
         emitter.emit(outcome.done(command));

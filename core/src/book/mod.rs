@@ -51,6 +51,12 @@ impl Orders {
         }
     }
 
+    /// What an order that rests has open.
+    #[inline(always)]
+    pub(crate) fn open(&self, slot: u32) -> Quantity {
+        self.pool.get(slot).remaining
+    }
+
     /// Whether hints about orders are worth their time: not while all orders stay in the caches by themselves.
     #[inline(always)]
     pub(crate) fn want_hints(&self) -> bool {

@@ -72,12 +72,6 @@ impl<T: Chained, const CHUNK: usize> Pool<T, CHUNK> {
         slot
     }
 
-    /// The slot that [`Pool::take`] gives next, unless it has to be made: for hints.
-    #[inline(always)]
-    pub(crate) fn next(&self) -> u32 {
-        self.free
-    }
-
     /// Gives a slot back.
     #[inline(always)]
     pub(crate) fn give(&mut self, slot: u32) {

@@ -141,7 +141,8 @@ body! {
         pub taker_rate: i64,
     }
 
-    /// See [`Kind::SetPerpetualAccount`]. Rejects: AccountNotFound, Malformed (a trade group below -1).
+    /// See [`Kind::SetPerpetualAccount`]. Rejects: AccountNotFound, Malformed (an unknown bit in the mask, a trade group below -1, or
+    /// more than 10 000 basis points).
     pub struct SetPerpetualAccount {
         pub account: AccountId,
         /// Which of the fields count: bits of [`account_mask`].
@@ -579,6 +580,8 @@ pub mod account_mask {
     pub const REFERRAL: u32 = 8;
     /// Both promotion fields count.
     pub const PROMO: u32 = 16;
+    /// All of them.
+    pub const ALL: u32 = TRADE_GROUP | TRADING | FEE_BURN | REFERRAL | PROMO;
 }
 
 byte_enum! {

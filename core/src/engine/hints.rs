@@ -74,7 +74,7 @@ impl Engine {
     /// belongs to few levels, which are near by themselves.
     #[inline(never)]
     fn prefetch_first(&self, command: &Command) {
-        let Some(soon) = self.soon(command) else { return self.prefetch_perpetual(command, Hint::First) };
+        let Some(soon) = self.soon(command) else { return self.perpetual_first(command) };
         let Soon { place, named, is_new, market, .. } = soon;
         let Orders { pool, index, levels } = &self.orders;
         self.prefetch_account(market, place.account);
@@ -87,7 +87,7 @@ impl Engine {
     /// The order itself, or the youngest of a new one's account.
     #[inline(never)]
     fn prefetch_second(&self, command: &Command) {
-        let Some(soon) = self.soon(command) else { return self.prefetch_perpetual(command, Hint::Second) };
+        let Some(soon) = self.soon(command) else { return self.perpetual_second(command) };
         let Soon { place, named, is_new, market, .. } = soon;
         let Orders { pool, index, .. } = &self.orders;
         let youngest = market.seats.place(place.account).youngest;
@@ -100,7 +100,7 @@ impl Engine {
     /// What is linked to the order. That of a new one is none, whose neighbours are near.
     #[inline(never)]
     fn prefetch_third(&self, command: &Command) {
-        let Some(soon) = self.soon(command) else { return self.prefetch_perpetual(command, Hint::Third) };
+        let Some(soon) = self.soon(command) else { return self.perpetual_third(command) };
         let slot = select_unpredictable(soon.is_new, NONE, *self.orders.index.cell(soon.named.order));
         self.orders.prefetch_around(slot);
         if soon.is_replace {
@@ -132,7 +132,23 @@ impl Engine {
         prefetch(market.seats.place(account));
     }
 
+    // Each by itself: none asks which of the three it is.
     #[inline(never)]
+    fn perpetual_first(&self, command: &Command) {
+        self.prefetch_perpetual(command, Hint::First);
+    }
+
+    #[inline(never)]
+    fn perpetual_second(&self, command: &Command) {
+        self.prefetch_perpetual(command, Hint::Second);
+    }
+
+    #[inline(never)]
+    fn perpetual_third(&self, command: &Command) {
+        self.prefetch_perpetual(command, Hint::Third);
+    }
+
+    #[inline(always)]
     fn prefetch_perpetual(&self, command: &Command, hint: Hint) {
         let Some(perpetual) = &self.perpetual else { return };
         if command.kind == Kind::PlacePerpetual as u16 {

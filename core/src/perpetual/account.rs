@@ -9,21 +9,21 @@ use crate::reject::Reject;
 use crate::risk::perpetual::order_margin::{Bucket, Reservation};
 use crate::risk::perpetual::position::Position;
 use std::mem::offset_of;
+use std::ops::{Deref, DerefMut};
 use zerocopy::FromZeros;
 
 /// Placements are refused.
 pub(crate) const DISABLED: u8 = 1;
 /// It has limits of its own; follows from those.
 pub(crate) const LIMITED: u8 = 2;
+/// Something may be taken off its fees; follows from promotion, referral and fee burn.
+pub(crate) const DISCOUNTED: u8 = 4;
 
 /// An account over all markets. All zeros: one that did nothing yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromZeros)]
 #[repr(C, align(64))]
 pub(crate) struct Account {
-    /// W; of account 0 the insurance fund's.
-    pub(crate) wallet: Money,
-    /// Markets it has touched, a bit each.
-    pub(crate) markets: [u64; 2],
+    pub(crate) hot: HotAccount,
     /// Trade group + 1.
     pub(crate) group: i64,
     /// Promotion holds before it, ms.
@@ -31,9 +31,37 @@ pub(crate) struct Account {
     pub(crate) promo_bps: u32,
     pub(crate) referral_total_bps: u32,
     pub(crate) referral_share_bps: u32,
+    /// Its place among those who were deleveraged for bankrupt scopes, from 1 on; 0 for none.
+    pub(crate) brought: u32,
+    /// When the scheduled downgrade holds, ms.
+    pub(crate) pending_ms: i64,
+    /// Deadline of the countdown over all markets, 0 for none.
+    pub(crate) countdown_ms: i64,
+    /// The countdown over all markets spares reduce-only orders.
+    pub(crate) countdown_keeps: u8,
     pub(crate) fee_burn: u8,
-    /// [`DISABLED`] and [`LIMITED`].
-    pub(crate) restrictions: u8,
+    /// Zeros.
+    pub(crate) spare: [u8; 14],
+}
+
+/// What orders, fills and tests read of an account: one line. A plan goes on with a copy of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromZeros)]
+#[repr(C, align(64))]
+pub(crate) struct HotAccount {
+    /// W; of account 0 the insurance fund's.
+    pub(crate) wallet: Money,
+    /// Markets it has touched, a bit each.
+    pub(crate) markets: [u64; 2],
+    /// V14.
+    pub(crate) volume: Money,
+    /// V30.
+    pub(crate) volume_30: Money,
+    /// Number of the running hour's entry + 1, while its hour runs.
+    pub(crate) hour: u64,
+    /// When MARGIN_CALL was last sent.
+    pub(crate) called_ms: i64,
+    /// [`DISABLED`], [`LIMITED`] and [`DISCOUNTED`].
+    pub(crate) terms: u8,
     /// 0 cross, 1 isolated: of markets without a mode of their own.
     pub(crate) default_mode: u8,
     /// The cross scope is being liquidated.
@@ -41,69 +69,60 @@ pub(crate) struct Account {
     pub(crate) tier: u8,
     /// Tier after a scheduled downgrade + 1; 0 for none.
     pub(crate) pending: u8,
-    /// The countdown over all markets spares reduce-only orders.
-    pub(crate) countdown_keeps: u8,
     /// It is in the list of those who are due in markets that are not acted on.
     pub(crate) parked: u8,
     /// It changed since it was given its place among counterparties, and is in the list of those.
-    pub(crate) is_unranked: u32,
-    /// When the scheduled downgrade holds, ms.
-    pub(crate) pending_ms: i64,
-    /// V14.
-    pub(crate) volume: Money,
-    /// V30.
-    pub(crate) volume_30: Money,
-    /// Number of the running hour's entry + 1, while its hour runs.
-    pub(crate) hour: u64,
-    /// Deadline of the countdown over all markets, 0 for none.
-    pub(crate) countdown_ms: i64,
-    /// When MARGIN_CALL was last sent.
-    pub(crate) called_ms: i64,
+    pub(crate) is_unranked: u8,
     /// The running command must test its scopes, and will.
-    pub(crate) is_suspect: u32,
-    /// Its place among those who were deleveraged for bankrupt scopes, from 1 on; 0 for none.
-    pub(crate) brought: u32,
+    pub(crate) is_suspect: u8,
 }
 
 /// An account in one market. All zeros: nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromZeros)]
 #[repr(C, align(64))]
 pub(crate) struct Holding {
+    pub(crate) hot: HotHolding,
+    /// Quantity, reference, open loss and fee reserve of open orders, by side: a line.
+    pub(crate) buckets: [[i64; 4]; 2],
+    /// Untriggered orders.
+    pub(crate) waiting: u32,
+    pub(crate) countdown_keeps: u8,
+    /// Open close-position orders: bit = side + 2 x (take-profit family).
+    pub(crate) closers: u8,
+    /// Zeros.
+    pub(crate) spare: [u8; 2],
+    /// When MARGIN_CALL was last sent of it.
+    pub(crate) called_ms: i64,
+    /// Deadline of its countdown, 0 for none.
+    pub(crate) countdown_ms: i64,
+    pub(crate) reserved: [u64; 5],
+}
+
+/// What a fill changes of a holding, and what it is judged by: one line. A plan goes on with a copy of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromZeros)]
+#[repr(C, align(64))]
+pub(crate) struct HotHolding {
     /// Signed.
     pub(crate) quantity: Quantity,
     /// Signed.
     pub(crate) cost: Money,
-    /// 0: the default.
-    pub(crate) leverage: u32,
-    /// 0 the account's default, 1 cross, 2 isolated.
-    pub(crate) mode: u8,
-    /// The isolated scope is being liquidated.
-    pub(crate) liquidating: u8,
-    pub(crate) countdown_keeps: u8,
-    /// Open close-position orders: bit = side + 2 x (take-profit family).
-    pub(crate) closers: u8,
-    /// Untriggered orders.
-    pub(crate) waiting: u32,
-    /// Resting reduce-only orders, and untriggered ones that end with the position.
-    pub(crate) bound: u32,
-    /// Zero: `buckets` begins a line.
-    pub(crate) spare: u64,
-    /// Its open orders.
-    pub(crate) orders: OpenOrders,
-    /// Quantity when its orders were last trimmed to it: between commands the quantity.
-    pub(crate) trimmed: Quantity,
-    /// Quantity, reference, open loss and fee reserve of open orders, by side.
-    pub(crate) buckets: [[i64; 4]; 2],
     /// IW.
     pub(crate) isolated: Money,
     pub(crate) open_fees: Money,
     /// Since ever.
     pub(crate) realised: Money,
-    /// When MARGIN_CALL was last sent of it.
-    pub(crate) called_ms: i64,
-    /// Deadline of its countdown, 0 for none.
-    pub(crate) countdown_ms: i64,
-    pub(crate) reserved: [u64; 3],
+    /// Its open orders.
+    pub(crate) orders: OpenOrders,
+    /// Resting reduce-only orders, and untriggered ones that end with the position.
+    pub(crate) bound: u32,
+    /// 0: the default.
+    pub(crate) leverage: u8,
+    /// 0 the account's default, 1 cross, 2 isolated.
+    pub(crate) mode: u8,
+    /// The isolated scope is being liquidated.
+    pub(crate) liquidating: u8,
+    /// Its orders are not trimmed to its quantity yet: no more than within a command.
+    pub(crate) is_resized: u8,
 }
 
 /// What is liquidated together: the cross account, or one isolated position.
@@ -113,18 +132,57 @@ pub(crate) struct Scope {
     pub(crate) isolated: Option<usize>,
 }
 
-// What an order touches lies on two lines, what only a fill touches on the third. For its place among counterparties an account is
-// asked for the first line of both.
+const _: () = assert!(size_of::<HotAccount>() == 64 && size_of::<Account>() == 128);
 const _: () = assert!(
-    offset_of!(Holding, buckets) == 64 && offset_of!(Holding, isolated) == 128 && size_of::<Holding>() == 192
+    size_of::<HotHolding>() == 64 && offset_of!(Holding, waiting) == 128 && size_of::<Holding>() == 192
 );
-const _: () = assert!(offset_of!(Account, pending_ms) == 64 && size_of::<Account>() == 128);
+
+// The hot part is read as part of the whole wherever that is at hand.
+impl Deref for Account {
+    type Target = HotAccount;
+
+    #[inline(always)]
+    fn deref(&self) -> &HotAccount {
+        &self.hot
+    }
+}
+
+impl DerefMut for Account {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut HotAccount {
+        &mut self.hot
+    }
+}
+
+impl Deref for Holding {
+    type Target = HotHolding;
+
+    #[inline(always)]
+    fn deref(&self) -> &HotHolding {
+        &self.hot
+    }
+}
+
+impl DerefMut for Holding {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut HotHolding {
+        &mut self.hot
+    }
+}
 
 impl Account {
+    /// Notes whether anything may be taken off its fees.
+    pub(crate) fn note_discounts(&mut self) {
+        let has_any = (self.referral_total_bps | self.promo_bps | u32::from(self.fee_burn)) != 0;
+        self.hot.terms = self.hot.terms & !DISCOUNTED | if has_any { DISCOUNTED } else { 0 };
+    }
+}
+
+impl HotAccount {
     /// It may place and change orders in a market where it has `holding`.
     #[inline(always)]
-    pub(crate) fn may_order(&self, holding: &Holding) -> Result<(), Reject> {
-        if self.restrictions & DISABLED != 0 {
+    pub(crate) fn may_order(&self, holding: &HotHolding) -> Result<(), Reject> {
+        if self.terms & DISABLED != 0 {
             return Err(Reject::TradingDisabled);
         }
         if self.liquidating | holding.liquidating != 0 { Err(Reject::InLiquidation) } else { Ok(()) }
@@ -154,12 +212,21 @@ impl Account {
     }
 }
 
-impl Holding {
+impl HotHolding {
     #[inline]
     pub(crate) fn position(&self) -> Position {
         Position { quantity: self.quantity, cost: self.cost }
     }
 
+    /// Takes a leverage that brackets allow, none of which is above 125.
+    #[inline]
+    pub(crate) fn set_leverage(&mut self, leverage: u32) {
+        debug_assert!(leverage <= 125);
+        self.leverage = leverage as u8;
+    }
+}
+
+impl Holding {
     #[inline]
     pub(crate) fn bucket(&self, side: Side) -> Bucket {
         let [quantity, reference, open_loss, fee] = self.buckets[side as usize & 1];

@@ -1,7 +1,7 @@
 //! Events of the running command, each told as soon as it is so, in the order that `event/perpetual.rs` fixes. What many steps of a
 //! command change, the insurance fund's wallet and the pools, is told at its end.
 
-use super::account::{Account, Holding};
+use super::account::{HotAccount, HotHolding};
 use super::market::Symbol;
 use super::{Pools, State, id_of, mode_of};
 use crate::book::Mutation;
@@ -142,7 +142,7 @@ impl State {
 pub(crate) fn position_event(
     (account, index): (AccountId, usize),
     symbol: &Symbol,
-    (record, holding): (&Account, &Holding),
+    (record, holding): (&HotAccount, &HotHolding),
 ) -> PerpetualPosition {
     PerpetualPosition {
         account,

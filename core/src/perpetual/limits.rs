@@ -1,6 +1,6 @@
 //! Limits that accounts have of their own, beside what markets say (`account.md` 13).
 
-use super::account::{Account, LIMITED};
+use super::account::{HotAccount, LIMITED};
 use super::market::Symbol;
 use super::{State, id_of};
 use crate::command::{PerpetualParameter as P, SetAccountLimits, limit_mask as mask};
@@ -104,10 +104,10 @@ impl State {
         &self,
         account: AccountId,
         (index, symbol): (usize, &Symbol),
-        record: &Account,
+        record: &HotAccount,
     ) -> i64 {
         let shipped = symbol.get(P::MaxOpenOrders);
-        if record.restrictions & LIMITED == 0 {
+        if record.terms & LIMITED == 0 {
             return shipped;
         }
         self.limits.open_orders(account, id_of(index)).map_or(shipped, i64::from)
@@ -119,10 +119,10 @@ impl State {
         &self,
         account: AccountId,
         (index, symbol): (usize, &Symbol),
-        record: &Account,
+        record: &HotAccount,
     ) -> Money {
         let shipped = symbol.get(P::MaxNotional);
-        if record.restrictions & LIMITED == 0 {
+        if record.terms & LIMITED == 0 {
             return shipped;
         }
         self.limits.in_force(account, id_of(index), |limits| limits.order).unwrap_or(shipped)
@@ -130,8 +130,13 @@ impl State {
 
     /// Largest notional that an order may bring position and orders of its side to, brackets apart.
     #[inline(always)]
-    pub(crate) fn position_notional_max(&self, account: AccountId, index: usize, record: &Account) -> Money {
-        if record.restrictions & LIMITED == 0 {
+    pub(crate) fn position_notional_max(
+        &self,
+        account: AccountId,
+        index: usize,
+        record: &HotAccount,
+    ) -> Money {
+        if record.terms & LIMITED == 0 {
             return Money::MAX;
         }
         self.limits.in_force(account, id_of(index), |limits| limits.position).unwrap_or(Money::MAX)
@@ -149,8 +154,8 @@ impl State {
     pub(crate) fn put_limits(&mut self, account: AccountId, market: MarketId, limits: OwnLimits) {
         debug_assert!(account != FEE_ACCOUNT);
         let has_limits = self.limits.put(account, market, limits);
-        let restrictions = &mut self.accounts.get_mut(account).restrictions;
-        *restrictions = if has_limits { *restrictions | LIMITED } else { *restrictions & !LIMITED };
+        let terms = &mut self.accounts.get_mut(account).terms;
+        *terms = if has_limits { *terms | LIMITED } else { *terms & !LIMITED };
     }
 }
 

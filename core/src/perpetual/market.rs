@@ -1,6 +1,6 @@
 //! One perpetual market beside its book: rules, brackets, sources, prices, funding samples, and what it takes now.
 
-use super::account::Holding;
+use super::account::HotHolding;
 use super::members::Members;
 use super::order::Details;
 use super::shortfall::Shortfall;
@@ -367,11 +367,11 @@ impl Symbol {
 
     /// Leverage of a holding.
     #[inline]
-    pub(crate) fn leverage(&self, holding: &Holding) -> u32 {
+    pub(crate) fn leverage(&self, holding: &HotHolding) -> u32 {
         if holding.leverage == 0 {
             LEVERAGE_DEFAULT.min(self.brackets.first().leverage_max)
         } else {
-            holding.leverage
+            holding.leverage.into()
         }
     }
 

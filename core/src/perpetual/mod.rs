@@ -32,11 +32,11 @@ use crate::command::{MarginMode, Side};
 use crate::config::EngineConfig;
 use crate::event::{Posting, PostingReason};
 use crate::ids::{ALL_MARKETS, AccountId, AssetId, FIRST_PERPETUAL, MarketId, OrderId};
-use crate::money::{Money, Price};
+use crate::money::{Money, Price, Quantity};
 use crate::risk::perpetual::order_margin::{Cross, Exposure};
 use crate::risk::perpetual::takeover::Peak;
 use crate::risk::perpetual::vip::{Tier, Tiers};
-use account::{Account, Holding};
+use account::{Account, Holding, HotAccount, HotHolding};
 use bands::Bands;
 use crowd::Crowd;
 use draft::Draft;
@@ -49,6 +49,7 @@ use plan::Plan;
 use rank::Rankings;
 use shortfall::Shortfall;
 use slots::Slots;
+use std::ops::Deref;
 use triggers::{Fresh, Triggers};
 use volume::Volumes;
 use work::Work;
@@ -133,8 +134,8 @@ pub(crate) struct State {
     pub(crate) fresh: Vec<Fresh>,
     /// Orders that the running command ends.
     pub(crate) doomed: Vec<OrderId>,
-    /// Markets and accounts whose positions changed since orders were trimmed to them.
-    pub(crate) resized: Vec<(usize, AccountId)>,
+    /// Markets and accounts whose positions changed since orders were trimmed to them, each once, and what they were then.
+    pub(crate) resized: Vec<(usize, AccountId, Quantity)>,
     /// Accounts that a settlement or an hour concerns.
     pub(crate) concerned: Vec<AccountId>,
     /// Accounts that the running pass of the scan tests, ascending; those that joined it; those for the next.
@@ -394,25 +395,30 @@ impl State {
         let record = self.accounts.get(account);
         let withheld = self.shortfall.withheld(record.brought);
         let mut sums = Cross { wallet, withheld, ..Cross::default() };
-        self.each(account, changed, |index, holding| {
-            if holding.quantity == 0 && !holding.has_orders() {
-                return Some(());
-            }
-            let symbol = &self.symbols[index];
-            let exposure = self.exposure(index, holding)?;
-            let leverage = symbol.leverage(holding);
-            if mode_of(record, holding) == MarginMode::Isolated {
-                let orders = exposure.isolated_orders(leverage)?;
-                sums.isolated_orders = sums.isolated_orders.checked_add(orders)?;
-                return Some(());
-            }
-            sums.initial = sums.initial.checked_add(exposure.cross(leverage)?.initial)?;
-            if holding.quantity != 0 {
-                let unrealised = holding.position().unrealised(symbol.prices.mark)?;
-                sums.unrealised = sums.unrealised.checked_add(unrealised)?;
-            }
-            Some(())
-        })?;
+        self.each(
+            account,
+            changed,
+            |holding| holding,
+            |index, holding| {
+                if holding.quantity == 0 && !holding.has_orders() {
+                    return Some(());
+                }
+                let symbol = &self.symbols[index];
+                let exposure = self.exposure(index, holding)?;
+                let leverage = symbol.leverage(holding);
+                if mode_of(record, holding) == MarginMode::Isolated {
+                    let orders = exposure.isolated_orders(leverage)?;
+                    sums.isolated_orders = sums.isolated_orders.checked_add(orders)?;
+                    return Some(());
+                }
+                sums.initial = sums.initial.checked_add(exposure.cross(leverage)?.initial)?;
+                if holding.quantity != 0 {
+                    let unrealised = holding.position().unrealised(symbol.prices.mark)?;
+                    sums.unrealised = sums.unrealised.checked_add(unrealised)?;
+                }
+                Some(())
+            },
+        )?;
         Some(sums)
     }
 
@@ -421,11 +427,11 @@ impl State {
         &self,
         account: AccountId,
         wallet: Money,
-        changed: Option<(usize, &Holding)>,
+        changed: Option<(usize, &HotHolding)>,
     ) -> Option<Standing> {
         let record = self.accounts.get(account);
         let mut standing = Standing { equity: wallet, ..Standing::default() };
-        self.each(account, changed, |index, holding| {
+        self.each(account, changed, Deref::deref, |index, holding| {
             if holding.quantity == 0 || mode_of(record, holding) == MarginMode::Isolated {
                 return Some(());
             }
@@ -441,13 +447,14 @@ impl State {
         Some(standing)
     }
 
-    /// Shows every holding of an account that is not blank, ascending, one of them `changed`.
+    /// Shows `part` of every holding of an account that is not blank, ascending, one of them `changed`.
     #[inline]
-    fn each(
+    fn each<T>(
         &self,
         account: AccountId,
-        changed: Option<(usize, &Holding)>,
-        mut show: impl FnMut(usize, &Holding) -> Option<()>,
+        changed: Option<(usize, &T)>,
+        part: impl Fn(&Holding) -> &T,
+        mut show: impl FnMut(usize, &T) -> Option<()>,
     ) -> Option<()> {
         let mut is_shown = changed.is_none();
         for index in self.markets_of(account) {
@@ -456,7 +463,7 @@ impl State {
                     is_shown = true;
                     show(index, holding)?;
                 }
-                _ => show(index, self.holding(account, index))?,
+                _ => show(index, part(self.holding(account, index)))?,
             }
         }
         match changed {
@@ -471,7 +478,7 @@ impl State {
     }
 
     /// Equity and maintenance margin of an isolated position.
-    pub(crate) fn isolated(&self, index: usize, holding: &Holding) -> Option<(Money, Money)> {
+    pub(crate) fn isolated(&self, index: usize, holding: &HotHolding) -> Option<(Money, Money)> {
         let symbol = &self.symbols[index];
         let equity = holding.isolated.checked_add(holding.position().unrealised(symbol.prices.mark)?)?;
         Some((equity, symbol.brackets.maintenance_at(holding.quantity, symbol.prices.mark)?))
@@ -503,7 +510,7 @@ impl State {
 
 /// The mode of a holding: its own, or its account's default while it has none.
 #[inline]
-pub(crate) fn mode_of(record: &Account, holding: &Holding) -> MarginMode {
+pub(crate) fn mode_of(record: &HotAccount, holding: &HotHolding) -> MarginMode {
     match (holding.mode, record.default_mode) {
         (1, _) | (0, 0) => MarginMode::Cross,
         _ => MarginMode::Isolated,

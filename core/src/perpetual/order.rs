@@ -8,6 +8,7 @@ use crate::event::{Execution, PerpetualOrder};
 use crate::ids::{AccountId, MarketId, OrderId};
 use crate::money::{Money, Price, Quantity};
 use crate::risk::perpetual::order_margin::Reservation;
+use std::mem::offset_of;
 
 /// Where an open order stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,7 +25,8 @@ pub(crate) enum Stage {
     Resting = 3,
 }
 
-/// See the module. Three cache lines.
+/// See the module. Three cache lines: what a plain order is while it rests, trades and ends; what it reserves and is tied to; what
+/// only one that waits for a trigger has, and the name, which is read where its hash does not do.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Details {
@@ -33,6 +35,11 @@ pub(crate) struct Details {
     pub(crate) market: MarketId,
     /// Limit price, resolved; 0 of market types.
     pub(crate) price: Price,
+    /// As ordered.
+    pub(crate) quantity: Quantity,
+    pub(crate) filled: Quantity,
+    /// Value of the fills.
+    pub(crate) value: Money,
     pub(crate) side: Side,
     pub(crate) order_type: PerpetualOrderType,
     pub(crate) original_type: PerpetualOrderType,
@@ -41,39 +48,38 @@ pub(crate) struct Details {
     pub(crate) working_type: WorkingType,
     pub(crate) price_match: PriceMatch,
     pub(crate) stage: Stage,
+    pub(crate) flags: u16,
+    pub(crate) amendments: u16,
     /// Part of it was taken away with the position.
     pub(crate) is_shortened: bool,
     /// Price protection holds it back, and that was told.
     pub(crate) is_deferred: bool,
     /// A trailing order that turned far enough.
     pub(crate) has_turned: bool,
-    /// It ends with the command that brought it, and is in no table.
-    pub(crate) is_fleeting: bool,
     /// A trailing order that is due and waits to be run.
     pub(crate) is_queued: bool,
-    pub(crate) flags: u16,
+    /// What it reserved when it was accepted with `reserved_quantity`; zeros where it reserves nothing.
+    pub(crate) reservation: Reservation,
+    /// What `reservation` is of.
+    pub(crate) reserved_quantity: Quantity,
+    /// The hash of its name; 0 of one that ends with the command that brought it, and is in no table.
+    pub(crate) name: u64,
+    /// Attached orders, 0 for none.
+    pub(crate) children: [OrderId; 2],
+    pub(crate) good_till_ms: i64,
+    pub(crate) client_order: ClientOrder,
     pub(crate) callback_rate: u32,
-    pub(crate) amendments: u32,
-    /// As ordered.
-    pub(crate) quantity: Quantity,
-    pub(crate) filled: Quantity,
-    /// Value of the fills.
-    pub(crate) value: Money,
     pub(crate) stop_price: Price,
     /// Highest (sell) or lowest (buy) price since a trailing order became active.
     pub(crate) extreme: Price,
-    pub(crate) good_till_ms: i64,
     pub(crate) parent: OrderId,
-    /// Attached orders, 0 for none.
-    pub(crate) children: [OrderId; 2],
-    /// What `reservation` is of.
-    pub(crate) reserved_quantity: Quantity,
-    /// What it reserved when it was accepted with `reserved_quantity`; zeros where it reserves nothing.
-    pub(crate) reservation: Reservation,
-    pub(crate) client_order: ClientOrder,
 }
 
-const _: () = assert!(size_of::<Details>() == 192);
+const _: () = assert!(
+    offset_of!(Details, reservation) == 64
+        && offset_of!(Details, client_order) == 128
+        && size_of::<Details>() == 192
+);
 
 impl Default for Details {
     fn default() -> Details {
@@ -93,7 +99,6 @@ impl Default for Details {
             is_shortened: false,
             is_deferred: false,
             has_turned: false,
-            is_fleeting: false,
             is_queued: false,
             flags: 0,
             callback_rate: 0,
@@ -108,6 +113,7 @@ impl Default for Details {
             children: [0; 2],
             reservation: Reservation::default(),
             reserved_quantity: 0,
+            name: 0,
             client_order: [0; 36],
         }
     }
@@ -133,6 +139,12 @@ impl Details {
                 self.time_in_force,
                 PerpetualTimeInForce::ImmediateOrCancel | PerpetualTimeInForce::FillOrKill
             )
+    }
+
+    /// Whether it ends with the command that brought it, and is in no table.
+    #[inline]
+    pub(crate) fn is_fleeting(&self) -> bool {
+        self.name == 0
     }
 
     /// Whether it waits for a trigger, or for its parent first.
@@ -161,6 +173,8 @@ impl Details {
         expiry_reason: u8,
         open: Quantity,
     ) -> PerpetualOrder {
+        // Of others these are 0, which is known without a look at them.
+        let waited = self.original_type.is_conditional();
         PerpetualOrder {
             order: self.id,
             account: self.account,
@@ -176,15 +190,15 @@ impl Details {
             working_type: self.working_type as u8,
             price_match: self.price_match as u8,
             flags: self.flags,
-            callback_rate: self.callback_rate,
+            callback_rate: if waited { self.callback_rate } else { 0 },
             price: self.price,
             quantity: self.quantity,
             filled: self.filled,
             open,
             value: self.value,
-            stop_price: self.stop_price,
+            stop_price: if waited { self.stop_price } else { 0 },
             good_till_ms: self.good_till_ms,
-            parent: self.parent,
+            parent: if waited { self.parent } else { 0 },
         }
     }
 

@@ -1,7 +1,7 @@
 //! What an order that arrives comes to, as `engine/perpetual/plan.rs` works it out and `commit.rs` writes it. Nothing is read of it
 //! between commands: each plan begins anew.
 
-use super::account::{Account, Holding};
+use super::account::{HotAccount, HotHolding};
 use crate::ids::{AccountId, OrderId};
 use crate::matching::Meeting;
 use crate::memory::Pages;
@@ -37,8 +37,8 @@ pub(crate) struct Costs {
 #[derive(Clone, Copy)]
 pub(crate) struct Party {
     pub(crate) account: AccountId,
-    pub(crate) record: Account,
-    pub(crate) holding: Holding,
+    pub(crate) record: HotAccount,
+    pub(crate) holding: HotHolding,
     /// A fill is its own.
     pub(crate) has_traded: bool,
 }
@@ -53,8 +53,10 @@ pub(crate) struct Plan {
     places: Vec<u32>,
     /// Over all fills.
     pub(crate) filled: Quantity,
-    /// What the book offers for it, where that is planned; `None`: too much.
+    /// Of all fills; `None`: too much.
     pub(crate) value: Option<Money>,
+    /// Somebody may not have a fill.
+    pub(crate) has_refused: bool,
 }
 
 impl Plan {
@@ -67,6 +69,7 @@ impl Plan {
             places: vec![0; most],
             filled: 0,
             value: None,
+            has_refused: false,
         }
     }
 
@@ -75,7 +78,15 @@ impl Plan {
     pub(crate) fn clear(&mut self) {
         self.meetings.clear();
         self.parties.clear();
-        (self.filled, self.value) = (0, Some(0));
+        (self.filled, self.value, self.has_refused) = (0, Some(0), false);
+    }
+
+    /// Counts the value of a fill; `None`: all of them are worth too much.
+    #[inline(always)]
+    pub(crate) fn count(&mut self, value: Money) -> Option<()> {
+        let sum = self.value.take()?;
+        self.value = Some(sum.checked_add(value)?);
+        Some(())
     }
 
     /// The place of an account among the parties.
@@ -87,7 +98,7 @@ impl Plan {
 
     /// Adds an account that is none of the parties, as it is; its place.
     #[inline(always)]
-    pub(crate) fn add(&mut self, account: AccountId, record: &Account, holding: &Holding) -> usize {
+    pub(crate) fn add(&mut self, account: AccountId, record: &HotAccount, holding: &HotHolding) -> usize {
         let (index, place) = (account as usize, self.parties.len());
         if self.places.len() <= index {
             self.places.resize(index + 4096, 0);

@@ -3,7 +3,7 @@
 //! An hour in which an account traded is one entry in a queue ordered by hour, so a roll touches only what leaves a
 //! window, never every account.
 
-use super::account::Account;
+use super::account::HotAccount;
 use crate::ids::AccountId;
 use crate::memory::Pages;
 use crate::money::Money;
@@ -67,7 +67,7 @@ impl Volumes {
 
     /// Adds a fill to what an account traded: of 30 days no more than a word holds, beyond which no tier begins.
     #[inline]
-    pub(crate) fn add_to(&mut self, account: AccountId, record: &mut Account, value: Money) {
+    pub(crate) fn add_to(&mut self, account: AccountId, record: &mut HotAccount, value: Money) {
         let value = record.count_traded(value);
         record.hour = self.add(account, record.hour, value);
     }
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn volume_stops_at_what_a_word_holds_and_leaves_as_it_came() {
-        let (mut volumes, mut record) = (Volumes::default(), Account::default());
+        let (mut volumes, mut record) = (Volumes::default(), HotAccount::default());
         volumes.hour = 7;
         for value in [Money::MAX - 5, 4, 3] {
             volumes.add_to(1, &mut record, value);

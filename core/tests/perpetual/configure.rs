@@ -473,3 +473,32 @@ fn limits_that_are_none_are_refused() {
     // What the mask leaves out is not looked at.
     venue.ok(SetAccountLimits { open_orders: u32::MAX, ..limits(trader, BTC, ORDER) });
 }
+
+#[test]
+fn terms_of_an_account_that_are_none_are_refused() {
+    let mut venue = Venue::trading("60000");
+    let trader = venue.account("100");
+    use account_mask::*;
+    let terms = |account: u32, mask: u32| SetPerpetualAccount {
+        account,
+        mask,
+        trade_group: 3,
+        ..zerocopy::FromZeros::new_zeroed()
+    };
+    for (set, reject) in [
+        (terms(9, TRADE_GROUP), Reject::AccountNotFound),
+        (terms(0, TRADE_GROUP), Reject::AccountNotFound),
+        (terms(trader, 32), Reject::Malformed),
+        (terms(trader, TRADE_GROUP | 1 << 31), Reject::Malformed),
+        (SetPerpetualAccount { trade_group: -2, ..terms(trader, TRADE_GROUP) }, Reject::Malformed),
+        (SetPerpetualAccount { referral_total_bps: 10_001, ..terms(trader, REFERRAL) }, Reject::Malformed),
+        (SetPerpetualAccount { referral_share_bps: 10_001, ..terms(trader, REFERRAL) }, Reject::Malformed),
+        (SetPerpetualAccount { promo_bps: 10_001, ..terms(trader, PROMO) }, Reject::Malformed),
+    ] {
+        assert_eq!(venue.refused(set), reject, "{set:?}");
+    }
+    // What the mask leaves out is not looked at, and nothing of what was refused was taken.
+    venue.ok(SetPerpetualAccount { promo_bps: u32::MAX, ..terms(trader, TRADING | FEE_BURN | REFERRAL) });
+    let told = venue.said::<event::AccountTerms>();
+    assert_eq!(told.last().map(|terms| terms.trade_group), Some(-1));
+}

@@ -8,7 +8,7 @@ use crate::command::{
 use crate::emit::Emitter;
 use crate::event::{AccountTerms, PostingReason, Sink};
 use crate::ids::{ALL_MARKETS, AccountId, MarketId, OrderId};
-use crate::perpetual::account::{DISABLED, Holding};
+use crate::perpetual::account::DISABLED;
 use crate::perpetual::triggers::{countdown, counted};
 use crate::perpetual::{Perpetual, State, id_of};
 use crate::reject::Reject;
@@ -50,7 +50,6 @@ impl Perpetual {
     ) -> Result<OrderId, Reject> {
         self.state.check_account(cancel.account)?;
         let index = self.state.index_of(cancel.market).ok_or(Reject::MarketNotFound)?;
-        self.state.prefetch_holding(index, cancel.account);
         let slot = self.find_own(cancel.account, index, cancel.order, &cancel.client_order)?;
         let details = &self.state.details[slot as usize];
         let id = details.id;
@@ -147,7 +146,8 @@ impl State {
         if is_isolated && before.quantity != 0 && leverage < symbol.leverage(&before) {
             return Err(Reject::LeverageReduction);
         }
-        let after = Holding { leverage, ..before };
+        let mut after = before;
+        after.set_leverage(leverage);
         let most = symbol.brackets.exposure_max(leverage);
         let exposure = self.exposure(index, &after).ok_or(Reject::ExceedsBracket)?;
         if exposure.filled_max().is_none_or(|filled| filled > most) {
@@ -170,7 +170,7 @@ impl State {
         }
         self.check_leverage(set.account, index, set.leverage)?;
         if self.leverage(set.account, index) != set.leverage {
-            self.touch(set.account, index).leverage = set.leverage;
+            self.touch(set.account, index).set_leverage(set.leverage);
             self.tell_position(set.account, index);
         }
         Ok(())
@@ -208,7 +208,7 @@ impl State {
         let record = *self.accounts.get(account);
         self.facts.emit(AccountTerms {
             account,
-            trading_enabled: u32::from(record.restrictions & DISABLED == 0),
+            trading_enabled: u32::from(record.terms & DISABLED == 0),
             trade_group: record.group - 1,
             promo_until_ms: record.promo_until_ms,
             fee_burn: record.fee_burn.into(),

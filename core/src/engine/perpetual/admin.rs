@@ -348,7 +348,8 @@ impl State {
     pub(crate) fn set_account(&mut self, set: &SetPerpetualAccount) -> Result<(), Reject> {
         self.check_account(set.account)?;
         let counts = |bit: u32| set.mask & bit != 0;
-        if (counts(account_mask::TRADE_GROUP) && !(-1..i64::MAX).contains(&set.trade_group))
+        if set.mask & !account_mask::ALL != 0
+            || (counts(account_mask::TRADE_GROUP) && !(-1..i64::MAX).contains(&set.trade_group))
             || (counts(account_mask::REFERRAL)
                 && (set.referral_total_bps > 10_000 || set.referral_share_bps > 10_000))
             || (counts(account_mask::PROMO) && set.promo_bps > 10_000)
@@ -360,7 +361,7 @@ impl State {
             record.group = set.trade_group + 1;
         }
         if counts(account_mask::TRADING) {
-            record.restrictions = record.restrictions & !DISABLED | u8::from(set.trading_enabled == 0);
+            record.terms = record.terms & !DISABLED | u8::from(set.trading_enabled == 0);
         }
         if counts(account_mask::FEE_BURN) {
             record.fee_burn = u8::from(set.fee_burn != 0);
@@ -373,6 +374,7 @@ impl State {
             record.promo_bps = set.promo_bps;
             record.promo_until_ms = set.promo_until_ms;
         }
+        record.note_discounts();
         self.tell_terms(set.account);
         Ok(())
     }

@@ -142,7 +142,7 @@ impl State {
         (holding.quantity, holding.cost, holding.open_fees, holding.isolated) = (0, 0, 0, 0);
         holding.realised += amount;
         self.enlist(account, index, before.quantity);
-        self.resized.push((index, account));
+        self.resize(account, index, before.quantity);
         // An isolated position loses what it was given, and no more.
         let lacked = (amount + before.isolated).min(0).saturating_neg();
         let lacked = if mode == MarginMode::Isolated { lacked } else { 0 };

@@ -12,7 +12,7 @@ use crate::ids::{AccountId, FEE_ACCOUNT};
 use crate::matching::{Ending, Fill, Meeting, Settlement, Taker, sweep};
 use crate::money::Quantity;
 use crate::order::Order;
-use crate::perpetual::account::Holding;
+use crate::perpetual::account::HotHolding;
 use crate::perpetual::facts::position_event;
 use crate::perpetual::plan::{Costs, Party, Plan, Planned};
 use crate::perpetual::{Perpetual, State, id_of};
@@ -138,7 +138,7 @@ impl State {
         let (now, holding) = (accounts.get_mut(account), holdings[index].get_mut(account));
         now.touch(index);
         let wallet = std::mem::replace(&mut now.wallet, record.wallet);
-        let moving = |of: &Holding| (of.quantity, of.cost, of.isolated, of.open_fees, of.realised);
+        let moving = |of: &HotHolding| (of.quantity, of.cost, of.isolated, of.open_fees, of.realised);
         let (before, after) = (moving(holding), moving(planned));
         (holding.quantity, holding.cost, holding.isolated, holding.open_fees, holding.realised) = after;
         if after != before {
@@ -286,7 +286,7 @@ impl Settlement for Writing<'_> {
             self.state.end_unfilled(orders, slot);
             let event = self.state.details[slot as usize].event(status, Execution::Expired, why, 0);
             self.state.facts.emit(event);
-            self.state.rebook(slot, orders.pool.get(slot).remaining, 0);
+            self.state.rebook(slot, orders.open(slot), 0);
         }
         self.state.forget(orders, slot);
         orders.pool.give(slot);

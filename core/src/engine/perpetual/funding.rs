@@ -185,9 +185,7 @@ impl State {
     pub(super) fn hint_holder(&self, account: AccountId, index: usize) {
         let (record, holding) = (self.accounts.get(account), self.holding(account, index));
         prefetch(record);
-        prefetch(&record.is_suspect);
         prefetch(holding);
-        prefetch(&holding.mode);
         self.bands.hint(index, account);
     }
 

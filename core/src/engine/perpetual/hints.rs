@@ -9,17 +9,9 @@ use crate::prefetch::{Hint, prefetch};
 
 /// Hints that commands come soon, as `Engine::prefetch` gives them.
 impl Perpetual {
-    /// Has begun to load what the first order on the other side of a book needs for a fill.
-    #[inline]
-    pub(crate) fn prefetch_meeting(&self, index: usize, side: Side) {
-        let Perpetual { books, orders, state, .. } = self;
-        let first = orders.levels.get(books[index].side(side.opposite()).best_level()).head;
-        state.prefetch_maker(index, orders, first);
-    }
-
     /// What a placement will touch. The first hint is no longer than it has to be: the fewer instructions lie between those of
-    /// two commands, the more accounts are looked up at once.
-    #[inline]
+    /// two commands, the more accounts are looked up at once. Levels are few, and near by themselves.
+    #[inline(always)]
     pub(crate) fn prefetch_place(&self, place: &PlacePerpetual, hint: Hint) {
         let Some(index) = self.state.index_of(place.market) else { return };
         let Perpetual { books, orders, state, .. } = self;
@@ -28,42 +20,37 @@ impl Perpetual {
             return;
         }
         let Some(side) = Side::from_code(place.side) else { return };
-        if hint == Hint::Second {
-            state.names.hint(state.names.hash(place.account, &place.client_order));
-        }
         let Orders { pool, levels, .. } = orders;
         let book = &books[index];
         let steps = book.steps(place.price);
         let opposite = book.side(side.opposite());
-        if opposite.best() <= opposite.key(steps) {
-            let first = levels.get(opposite.best_level()).head;
-            if hint == Hint::Second {
+        let meets = opposite.best() <= opposite.key(steps);
+        if hint == Hint::Second {
+            state.names.hint(state.names.hash(place.account, &place.client_order));
+            if meets {
+                let first = levels.get(opposite.best_level()).head;
                 prefetch(pool.get(first));
                 state.prefetch_details(first);
-                state.prefetch_filled(index, place.account);
+                state.prefetch_listed(index, place.account);
             } else {
-                let maker = pool.get(first);
-                state.volumes.hint(state.accounts.get(place.account).hour);
-                for neighbour in [maker.next, maker.younger, maker.older] {
-                    prefetch(pool.get(neighbour));
-                }
-                state.prefetch_details(maker.next);
-                state.prefetch_party(index, maker.account);
+                let own = book.side(side);
+                prefetch(pool.get(levels.get(own.hint(levels, own.key(steps))).tail));
             }
-            return;
-        }
-        let own = book.side(side);
-        let level = levels.get(own.hint(levels, own.key(steps)));
-        if hint == Hint::Second {
-            prefetch(level);
+        } else if meets {
+            let maker = pool.get(levels.get(opposite.best_level()).head);
+            state.volumes.hint(state.accounts.get(place.account).hour);
+            for neighbour in [maker.next, maker.younger, maker.older] {
+                prefetch(pool.get(neighbour));
+            }
+            state.prefetch_details(maker.next);
+            state.prefetch_party(index, maker.account);
         } else {
-            prefetch(pool.get(level.tail));
             prefetch(pool.get(state.holding(place.account, index).orders.youngest));
         }
     }
 
     /// What the change of an order will touch.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn prefetch_modify(&self, modify: &ModifyPerpetual, hint: Hint) {
         if hint == Hint::First {
             prefetch(self.state.accounts.get(modify.account));
@@ -72,7 +59,7 @@ impl Perpetual {
     }
 
     /// What the cancel of an order will touch.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn prefetch_order(&self, account: AccountId, market: MarketId, order: OrderId, hint: Hint) {
         let Some(index) = self.state.index_of(market) else { return };
         let Perpetual { orders, state, .. } = self;
@@ -90,7 +77,7 @@ impl Perpetual {
                 let slot = state.slots.guess(order);
                 orders.prefetch_around(slot);
                 if let Some(details) = state.details.get(slot as usize) {
-                    state.names.hint(state.names.hash(details.account, &details.client_order));
+                    state.names.hint(details.name);
                 }
             }
         }
@@ -120,20 +107,9 @@ impl State {
     #[inline(always)]
     pub(super) fn prefetch_party(&self, index: usize, account: AccountId) {
         let (holding, record) = (self.holding(account, index), self.accounts.get(account));
-        // Its three lines, and both of the record.
         prefetch(holding);
         prefetch(&holding.buckets);
-        prefetch(&holding.realised);
         prefetch(record);
-        prefetch(&record.volume);
-        self.prefetch_listed(index, account);
-    }
-
-    /// What of an account a fill touches, and an order does not.
-    #[inline(always)]
-    pub(super) fn prefetch_filled(&self, index: usize, account: AccountId) {
-        prefetch(&self.accounts.get(account).volume);
-        prefetch(&self.holding(account, index).realised);
         self.prefetch_listed(index, account);
     }
 
@@ -159,8 +135,8 @@ impl State {
     #[inline(always)]
     pub(super) fn prefetch_details(&self, slot: u32) {
         if let Some(details) = self.details.get(slot as usize) {
+            // Its first two lines.
             prefetch(details);
-            prefetch(&details.value);
             prefetch(&details.reservation);
         }
     }

@@ -72,7 +72,8 @@ impl Perpetual {
                     continue;
                 }
             }
-            if details.filled + order.remaining > details.quantity {
+            let open = self.orders.open(slot);
+            if details.filled + open > details.quantity {
                 return Err(format!("order {} has more than it was given", order.id));
             }
             let side = details.side as usize;
@@ -81,16 +82,16 @@ impl Perpetual {
                 bound += 1;
                 let closable = if details.side == Side::Buy { -holding.quantity } else { holding.quantity };
                 let waits = self.state.work.trims.iter().any(|trim| (trim.0, trim.1) == (index, account));
-                if order.remaining > closable && !waits {
+                if open > closable && !waits {
                     return Err(format!("order {} reduces more than there is", order.id));
                 }
                 continue;
             }
-            let part = details.reservation.scaled(order.remaining, details.reserved_quantity);
-            let sum = part.and_then(|part| buckets[side].with(order.remaining, part));
+            let part = details.reservation.scaled(open, details.reserved_quantity);
+            let sum = part.and_then(|part| buckets[side].with(open, part));
             buckets[side] = sum.ok_or("a bucket leaves its range")?;
         }
-        if holding.trimmed != holding.quantity {
+        if holding.is_resized != 0 {
             return Err(format!("orders of account {account} are not trimmed to its position"));
         }
         let told = [holding.bucket(Side::Buy), holding.bucket(Side::Sell)];

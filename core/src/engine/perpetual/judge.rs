@@ -6,7 +6,7 @@ use super::run::Role;
 use crate::command::{MarginMode, PerpetualOrderType, PerpetualTimeInForce, PriceMatch, Side, order_flag};
 use crate::ids::AccountId;
 use crate::money::{Money, Price, Quantity};
-use crate::perpetual::account::{Account, Holding};
+use crate::perpetual::account::{Holding, HotAccount, HotHolding};
 use crate::perpetual::order::Details;
 use crate::perpetual::{Perpetual, State, mode_of};
 use crate::reject::Reject;
@@ -21,6 +21,8 @@ pub(crate) struct Terms {
     pub(crate) reservation: Reservation,
     /// What it was computed for; 0: it reserves nothing.
     pub(crate) reserved_quantity: Quantity,
+    /// What it comes to is planned, and to be committed.
+    pub(crate) is_planned: bool,
 }
 
 impl Terms {
@@ -82,7 +84,7 @@ impl Perpetual {
         };
         let mut offered = (0, 0);
         if is_immediate && (is_fill_or_kill || !order.reduces()) {
-            self.plan(&arrival(), Purpose::Value);
+            terms.is_planned = self.plan_or_value(&arrival());
             offered = (self.plan.filled, self.plan.value.ok_or(TOO_LARGE)?);
         }
         if !order.reduces() {
@@ -95,8 +97,8 @@ impl Perpetual {
                 (open, units::value(price, open).ok_or(TOO_LARGE)?)
             };
             let who = (order.account, order.side);
-            terms = self.state.judge_margin(index, who, (leverage, released), quantity, reference)?;
-            terms.limit = limit;
+            let margin = self.state.judge_margin(index, who, (leverage, released), quantity, reference)?;
+            (terms.reservation, terms.reserved_quantity) = (margin, quantity);
         }
         let is_post_only = order.order_type == PerpetualOrderType::Limit
             && order.time_in_force == PerpetualTimeInForce::PostOnly;
@@ -104,10 +106,11 @@ impl Perpetual {
             return Err(Reject::PostOnlyWouldCross);
         }
         if is_fill_or_kill {
-            let is_whole = offered.0 == open && {
-                self.plan(&arrival(), Purpose::Ask);
-                self.plan.filled == open
-            };
+            let is_whole = offered.0 == open
+                && (terms.is_planned || {
+                    self.plan(&arrival(), Purpose::Ask);
+                    self.plan.filled == open
+                });
             if !is_whole {
                 return Err(Reject::FillOrKill);
             }
@@ -124,8 +127,8 @@ impl Perpetual {
 }
 
 impl State {
-    /// Bracket and margin (`risk.md` 6, 7) of an order of an account and side, of which `quantity` counts, worth `reference`;
-    /// `released`: the bucket of its side where that is another than without it.
+    /// What an order of an account and side reserves that passes bracket and margin (`risk.md` 6, 7): `quantity` of it counts, worth
+    /// `reference`; `released`: the bucket of its side where that is another than without it.
     #[inline(always)]
     fn judge_margin(
         &self,
@@ -134,11 +137,11 @@ impl State {
         (leverage, released): (u32, Option<Bucket>),
         quantity: Quantity,
         reference: Money,
-    ) -> Result<Terms, Reject> {
+    ) -> Result<Reservation, Reject> {
         let (symbol, record) = (&self.symbols[index], self.accounts.get(account));
         let holding = self.holding(account, index);
         let mark = symbol.prices.mark;
-        let [_, taker_rate, ..] = self.rates_of(record).ok_or(TOO_LARGE)?;
+        let [_, taker_rate, ..] = self.rates_of(account, record).ok_or(TOO_LARGE)?;
         let reservation = Reservation::new(side, quantity, reference, mark, taker_rate).ok_or(TOO_LARGE)?;
         let before = released.unwrap_or(holding.bucket(side));
         let bucket = before.with(quantity, reservation).ok_or(TOO_LARGE)?;
@@ -159,12 +162,11 @@ impl State {
                 return Err(Reject::ExceedsBracket);
             }
         }
-        let terms = Terms { limit: 0, reservation, reserved_quantity: quantity };
         if self.has_plenty(index, (record, holding), value, &exposure, leverage).unwrap_or(false) {
-            return Ok(terms);
+            return Ok(reservation);
         }
         match self.covers(account, index, (side, bucket), leverage) {
-            Some(true) => Ok(terms),
+            Some(true) => Ok(reservation),
             Some(false) => Err(Reject::InsufficientMargin),
             None => Err(TOO_LARGE),
         }
@@ -176,7 +178,7 @@ impl State {
     pub(crate) fn has_plenty(
         &self,
         index: usize,
-        (record, holding): (&Account, &Holding),
+        (record, holding): (&HotAccount, &HotHolding),
         value: Money,
         exposure: &Exposure,
         leverage: u32,
@@ -197,7 +199,8 @@ impl State {
         (side, bucket): (Side, Bucket),
         leverage: u32,
     ) -> Option<bool> {
-        let before = Holding { leverage, ..*self.holding(account, index) };
+        let mut before = *self.holding(account, index);
+        before.set_leverage(leverage);
         let mut after = before;
         after.set_bucket(side, bucket);
         let is_isolated = mode_of(self.accounts.get(account), &after) == MarginMode::Isolated;

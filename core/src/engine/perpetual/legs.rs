@@ -4,7 +4,7 @@ use crate::command::{MarginMode, Side};
 use crate::event::PostingReason;
 use crate::ids::{AccountId, FEE_ACCOUNT};
 use crate::money::{Money, Price, Quantity};
-use crate::perpetual::account::{Account, Holding};
+use crate::perpetual::account::{DISCOUNTED, HotAccount, HotHolding};
 use crate::perpetual::plan::Party;
 use crate::perpetual::{Standing, State, id_of, mode_of};
 use crate::risk::perpetual::position::Filled;
@@ -28,7 +28,7 @@ pub(crate) struct Leg {
 impl Leg {
     /// Changes the holding of before to that of after.
     #[inline]
-    pub(crate) fn put(&self, holding: &mut Holding) {
+    pub(crate) fn put(&self, holding: &mut HotHolding) {
         (holding.quantity, holding.cost) = (self.filled.position.quantity, self.filled.position.cost);
         (holding.isolated, holding.open_fees) = (self.isolated, self.open_fees);
         holding.realised = self.realised;
@@ -58,7 +58,7 @@ impl Leg {
     }
 
     /// The holding after it.
-    pub(crate) fn after(&self, before: &Holding) -> Holding {
+    pub(crate) fn after(&self, before: &HotHolding) -> HotHolding {
         let mut after = *before;
         self.put(&mut after);
         after
@@ -102,7 +102,7 @@ impl State {
     pub(crate) fn leg(
         &self,
         index: usize,
-        holding: &Holding,
+        holding: &HotHolding,
         wallet: Money,
         is_isolated: bool,
         side: Side,
@@ -124,7 +124,7 @@ impl State {
     fn isolated_leg(
         &self,
         index: usize,
-        holding: &Holding,
+        holding: &HotHolding,
         mut wallet: Money,
         (filled, fee): (Filled, Money),
     ) -> Option<[Money; 3]> {
@@ -207,34 +207,35 @@ impl State {
     /// Whether the fund may pay `covered` for a fill of an isolated position: nothing, or what the position had lost beyond its
     /// margin `before` it. What its owner still has in the rest of it, or opens with the same fill, is no excuse: the fund would
     /// pay, and the owner keep.
-    fn may_cover(&self, index: usize, before: &Holding, covered: Money) -> Option<bool> {
+    fn may_cover(&self, index: usize, before: &HotHolding, covered: Money) -> Option<bool> {
         Some(covered == 0 || covered <= Lack::of(self.isolated(index, before)?)?.of_equity)
     }
 
     /// Equity of an isolated position above its maintenance margin.
-    fn room(&self, index: usize, holding: &Holding) -> Option<Money> {
+    fn room(&self, index: usize, holding: &HotHolding) -> Option<Money> {
         let (equity, maintenance) = self.isolated(index, holding)?;
         equity.checked_sub(maintenance)
     }
 
     /// Effective maker and taker rates of an account, the base rates, and the affiliate's basis points.
     #[inline(always)]
-    pub(super) fn rates_of(&self, record: &Account) -> Option<[i64; 5]> {
-        if (record.referral_total_bps | record.promo_bps | u32::from(record.fee_burn)) == 0 {
+    pub(super) fn rates_of(&self, account: AccountId, record: &HotAccount) -> Option<[i64; 5]> {
+        if record.terms & DISCOUNTED == 0 {
             // Nothing is taken off, as of most.
             let tier = self.tiers.of(record.tier);
             return Some([tier.maker_rate, tier.taker_rate, tier.maker_rate, tier.taker_rate, 0]);
         }
-        self.discounted_rates(record)
+        self.discounted_rates(account, record.tier)
     }
 
     /// The same where something may be taken off.
     #[inline(never)]
-    fn discounted_rates(&self, record: &Account) -> Option<[i64; 5]> {
+    fn discounted_rates(&self, account: AccountId, tier: u8) -> Option<[i64; 5]> {
+        let record = self.accounts.get(account);
         let is_promoted = record.promo_bps != 0 && self.now_ms < record.promo_until_ms;
         let referral = fee::Referral { total: record.referral_total_bps, share: record.referral_share_bps };
         let active = |bps: u32, is_active: bool| if is_active { bps } else { 0 };
-        let tier = self.tiers.of(record.tier);
+        let tier = self.tiers.of(tier);
         let multiplier = fee::multiplier(&[
             referral.trader(),
             active(self.fee_burn_bps, record.fee_burn != 0),
@@ -272,8 +273,18 @@ impl State {
     #[inline(always)]
     pub(super) fn settle_in(&mut self, account: AccountId, index: usize, before: Quantity) {
         self.enlist(account, index, before);
-        self.resized.push((index, account));
+        self.resize(account, index, before);
         self.suspect(account);
+    }
+
+    /// Notes that orders are to be trimmed to a position that was `before`.
+    #[inline(always)]
+    pub(super) fn resize(&mut self, account: AccountId, index: usize, before: Quantity) {
+        let holding = self.holdings[index].get_mut(account);
+        if holding.is_resized == 0 {
+            holding.is_resized = 1;
+            self.resized.push((index, account, before));
+        }
     }
 
     /// Keeps the set of holders, and what is open, in step with a position that was `before`.

@@ -70,8 +70,8 @@ impl Engine {
         command: &Command,
         emitter: &mut Emitter<'_, S>,
     ) -> Outcome {
-        if kind.is_of_one_order() {
-            return self.order_command(kind, command, emitter);
+        if Kind::is_of_one_order(command.kind) {
+            return self.order_command(command, emitter);
         }
         let mut outcome = Outcome::default();
         let used = match kind {
@@ -154,13 +154,14 @@ impl Engine {
     #[inline(always)]
     pub(super) fn order_command<S: Sink>(
         &mut self,
-        kind: Kind,
         command: &Command,
         emitter: &mut Emitter<'_, S>,
     ) -> Outcome {
+        const PLACE: u16 = Kind::PlacePerpetual as u16;
+        const MODIFY: u16 = Kind::ModifyPerpetual as u16;
         let mut outcome = Outcome::default();
         let mut used = None;
-        if kind == Kind::PlacePerpetual {
+        if command.kind == PLACE {
             let place: &PlacePerpetual = command.body();
             let key = (place.idempotency_key, place.idempotency_body);
             match self.first_use(place.account, key, &mut outcome) {
@@ -177,17 +178,19 @@ impl Engine {
             // All three name an account first, a market second.
             perpetual.state.settle_first(command.body::<CancelPerpetual>().account);
         }
-        let answer = match kind {
-            Kind::PlacePerpetual => perpetual.place(command.body(), at, emitter),
-            Kind::ModifyPerpetual => perpetual.modify(command.body(), at, emitter),
+        let answer = match command.kind {
+            PLACE => perpetual.place(command.body(), at, emitter),
+            MODIFY => perpetual.modify(command.body(), at, emitter),
             _ => perpetual.cancel(command.body(), at, emitter),
         };
         if had_backlog {
             perpetual.end_facts(true, emitter);
         }
+        let &CancelPerpetual { account, market, .. } = command.body();
+        // Where an order was named or made there is the market.
+        let update = if answer.is_ok() { perpetual.books[orders::place_of(market)].update } else { 0 };
         let next_order = perpetual.state.next_order;
         self.next_order = next_order;
-        let &CancelPerpetual { account, market, .. } = command.body();
         outcome.account = account;
         let temporary = answer.as_ref().is_err_and(|reject| reject.is_temporary());
         if let Some(new) = used
@@ -198,10 +201,7 @@ impl Engine {
         match answer {
             // A test.
             Ok(0) => outcome,
-            Ok(order) => {
-                let update = self.perpetual_update(market);
-                Outcome { order, market: Some(market), update, ..outcome }
-            }
+            Ok(order) => Outcome { order, market: Some(market), update, ..outcome },
             Err(reject) => outcome.refused(reject),
         }
     }
@@ -506,16 +506,17 @@ impl Perpetual {
 }
 
 impl State {
-    /// Whether nothing follows the command: no position, price or margin moved that something waits for, and nothing is left over.
+    /// Whether nothing follows a command that found nothing left over: no position, price or margin moved that something waits for.
+    /// Only what follows leaves something over.
     #[inline(always)]
     fn is_settled(&self) -> bool {
+        debug_assert!(!self.has_backlog());
         let is_recalled = self.recalls.peek().is_some_and(|recall| recall.0.0 <= self.now_ms);
         (self.alert == 0)
             & (self.moved == 0)
             & self.resized.is_empty()
             & self.suspects.is_empty()
             & self.shortfall.is_empty()
-            & !self.has_backlog()
             & !is_recalled
             & !self.tests_all
     }
@@ -532,8 +533,8 @@ impl Engine {
     pub fn perpetual_position(&self, account: u32, market: MarketId) -> Option<event::PerpetualPosition> {
         let state = &self.perpetual.as_ref()?.state;
         let index = state.index_of(market)?;
-        let of = (state.accounts.get(account), state.holding(account, index));
-        Some(position_event((account, index), &state.symbols[index], of))
+        let (record, holding) = (state.accounts.get(account), state.holding(account, index));
+        Some(position_event((account, index), &state.symbols[index], (record, holding)))
     }
 
     /// An hour's funding that is not paid to the end: rate, mark, what positions received so far less what they paid, and who has not
@@ -570,8 +571,7 @@ impl Engine {
             perpetual.state.slots.iter().map(|(_, slot)| {
                 let details = &perpetual.state.details[slot as usize];
                 let is_resting = details.stage == crate::perpetual::order::Stage::Resting;
-                let rest = perpetual.orders.pool.get(slot).remaining;
-                let open = if is_resting { rest } else { details.quantity };
+                let open = if is_resting { perpetual.orders.open(slot) } else { details.quantity };
                 details.event(details.open_status(), event::Execution::New, 0, open)
             })
         })

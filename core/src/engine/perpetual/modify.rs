@@ -19,7 +19,7 @@ use crate::risk::perpetual::order_margin::Bucket;
 use crate::risk::perpetual::reduce_only;
 
 /// Most modifications of one order.
-pub(crate) const AMENDMENTS_MAX: u32 = 10_000;
+pub(crate) const AMENDMENTS_MAX: u16 = 10_000;
 
 impl Perpetual {
     /// See [`ModifyPerpetual`]; the id of the order.
@@ -97,7 +97,7 @@ impl Perpetual {
         if new.quantity <= new.filled {
             return Ok((slot, Err(Ends(None))));
         }
-        let remaining = self.orders.pool.get(slot).remaining;
+        let remaining = self.orders.open(slot);
         let shrinks = new.quantity < old.quantity && new.quantity - new.filled < remaining;
         if keeps_place && (new.price != old.price || !shrinks) {
             return Err(Reject::PriorityNotKept);
@@ -142,19 +142,21 @@ impl Perpetual {
 
     /// Lowers an order where it stands.
     fn shrink_in_place(&mut self, slot: u32, index: usize, new: &Details, terms: &Terms) {
-        let remaining = self.orders.pool.get(slot).remaining;
+        let remaining = self.orders.open(slot);
         let open = new.quantity - new.filled;
         let mutation = self.books[index].shrink(&mut self.orders, slot, remaining - open);
         self.state.facts.mutated(index, mutation);
-        let old = self.state.details[slot as usize];
-        if old.reserved_quantity != 0 {
-            let holding = self.state.holdings[index].get_mut(old.account);
-            holding.rebook(old.side, (old.reservation, old.reserved_quantity), remaining, 0);
+        let State { details, holdings, facts, .. } = &mut self.state;
+        let details = &mut details[slot as usize];
+        let holding = holdings[index].get_mut(details.account);
+        if details.reserved_quantity != 0 {
+            let of = (details.reservation, details.reserved_quantity);
+            holding.rebook(details.side, of, remaining, 0);
         }
-        self.state.details[slot as usize] =
-            Details { reservation: terms.reservation, reserved_quantity: terms.reserved_quantity, ..*new };
+        let Terms { reservation, reserved_quantity, .. } = *terms;
+        *details = Details { reservation, reserved_quantity, ..*new };
         if !new.is(order_flag::REDUCE_ONLY) {
-            self.state.book_in(slot, open);
+            details.book_in(holding, open, facts);
         }
     }
 }
@@ -184,7 +186,7 @@ impl Details {
             price_after: new.price,
             quantity_before: self.quantity,
             quantity_after: new.quantity,
-            count: new.amendments,
+            count: new.amendments.into(),
             reserved: 0,
             reference,
         }

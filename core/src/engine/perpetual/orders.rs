@@ -50,7 +50,9 @@ impl Perpetual {
             traits: Traits::new(details.side, TimeInForce::GoodTillCancel, SelfTradePrevention::None, 0),
         };
         self.state.holdings[index].get_mut(details.account).orders.append(&mut self.orders, slot);
-        *self.details_mut(slot) = *details;
+        let place = self.details_mut(slot);
+        *place = *details;
+        place.name = name;
         let state = &mut self.state;
         state.slots.insert(details.id, slot);
         state.names.add(name);
@@ -78,10 +80,9 @@ impl Perpetual {
     /// so it enters no table.
     #[inline(always)]
     pub(crate) fn enter_fleeting(&mut self, details: &Details) -> u32 {
+        debug_assert!(details.is_fleeting());
         let slot = self.orders.pool.take();
-        let place = self.details_mut(slot);
-        *place = *details;
-        place.is_fleeting = true;
+        *self.details_mut(slot) = *details;
         slot
     }
 
@@ -89,8 +90,12 @@ impl Perpetual {
     #[inline(always)]
     pub(crate) fn rest(&mut self, slot: u32, remaining: Quantity) {
         self.queue(slot, remaining);
-        if !self.state.details[slot as usize].is(order_flag::REDUCE_ONLY) {
-            self.state.book_in(slot, remaining);
+        let State { details, accounts, holdings, facts, .. } = &mut self.state;
+        let details = &details[slot as usize];
+        if !details.is(order_flag::REDUCE_ONLY) {
+            let index = place_of(details.market);
+            accounts.get_mut(details.account).touch(index);
+            details.book_in(holdings[index].get_mut(details.account), remaining, facts);
         }
     }
 
@@ -100,14 +105,13 @@ impl Perpetual {
         let Perpetual { books, orders, state, .. } = self;
         let details = &mut state.details[slot as usize];
         details.stage = Stage::Resting;
-        let index = place_of(details.market);
-        let order = orders.pool.get_mut(slot);
-        order.remaining = remaining;
-        order.quantity = details.filled + remaining;
-        order.price = details.price;
-        let mutation = books[index].rest(orders, slot);
+        let (index, side) = (place_of(details.market), details.side);
+        let quantity = details.filled + remaining;
+        let order = Order { remaining, quantity, price: details.price, ..*orders.pool.get(slot) };
+        let book = &mut books[index];
+        let mutation = book.queue(orders, slot, order, book.key(side, order.price));
         if details.is(order_flag::REDUCE_ONLY) {
-            state.symbols[index].reducing[details.side as usize & 1] += 1;
+            state.symbols[index].reducing[side as usize & 1] += 1;
             state.holdings[index].get_mut(details.account).bound += 1;
         }
         state.facts.mutated(index, mutation);
@@ -123,7 +127,7 @@ impl Perpetual {
         }
         let index = place_of(details.market);
         let holding = holdings[index].get_mut(details.account);
-        let remaining = orders.pool.get(slot).remaining;
+        let remaining = orders.open(slot);
         facts.mutated(index, books[index].take_out(orders, slot));
         details.rebook(holding, (remaining, 0), facts);
         details.unbind(&mut symbols[index], holding);
@@ -150,8 +154,9 @@ impl Perpetual {
     /// Ends an open order for good. Its attached orders stay with what it has filled.
     pub(crate) fn end(&mut self, slot: u32, status: PerpetualStatus, execution: Execution, why: u8) {
         self.state.end_unfilled(&mut self.orders, slot);
-        let event = self.state.details[slot as usize].event(status, execution, why, 0);
-        self.state.facts.emit(event);
+        let details = &self.state.details[slot as usize];
+        self.state.facts.emit(details.event(status, execution, why, 0));
+        self.state.unwatch(slot, false);
         self.lift(slot);
         self.complete(slot);
     }
@@ -176,7 +181,7 @@ impl Perpetual {
             return;
         }
         let slot = self.orders.levels.get(self.books[index].side(side).best_level()).head;
-        if self.is_remainder(index, slot, self.orders.pool.get(slot).remaining) {
+        if self.is_remainder(index, slot, self.orders.open(slot)) {
             self.finish(slot);
         }
     }
@@ -189,9 +194,10 @@ impl Perpetual {
         let mut doomed: Vec<(OrderId, u32)> = Vec::new();
         for account in 0..self.state.accounts_count {
             doomed.extend(self.open_orders(account, index).filter_map(|slot| {
-                let order = self.orders.pool.get(slot);
-                let rests = self.state.details[slot as usize].stage == Stage::Resting;
-                (rests && self.is_remainder(index, slot, order.remaining)).then_some((order.id, slot))
+                let details = &self.state.details[slot as usize];
+                let rests = details.stage == Stage::Resting;
+                (rests && self.is_remainder(index, slot, self.orders.open(slot)))
+                    .then_some((details.id, slot))
             }));
         }
         doomed.sort_unstable();
@@ -200,12 +206,12 @@ impl Perpetual {
         }
     }
 
-    /// Takes an order that ended, or was filled, which nothing tells, out of every table, and gives its slot back. Its
-    /// attached orders stay.
+    /// Takes an order that ended, or was filled, which nothing tells, and that is in no book and waits for nothing, out of every
+    /// table, and gives its slot back. Its attached orders stay.
     #[inline(always)]
     pub(crate) fn complete(&mut self, slot: u32) {
-        if !self.state.details[slot as usize].is_fleeting {
-            self.state.forget(&mut self.orders, slot);
+        if !self.state.details[slot as usize].is_fleeting() {
+            self.state.strike(&mut self.orders, slot);
         }
         self.orders.pool.give(slot);
     }
@@ -331,6 +337,16 @@ impl Details {
         }
     }
 
+    /// Adds what it has open to the bucket of its side, and tells it.
+    #[inline(always)]
+    pub(super) fn book_in(&self, holding: &mut Holding, remaining: Quantity, facts: &mut Facts) {
+        let part = self.reservation.scaled(remaining, self.reserved_quantity);
+        let bucket = part.and_then(|part| holding.bucket(self.side).with(remaining, part));
+        let Some(bucket) = bucket else { unreachable!("sums of accepted orders") };
+        holding.set_bucket(self.side, bucket);
+        facts.emit(holding.exposure_event(self.account, self.market));
+    }
+
     /// Resting and reduce-only, it counts no longer.
     #[inline(always)]
     fn unbind(&self, symbol: &mut Symbol, holding: &mut Holding) {
@@ -373,21 +389,6 @@ impl State {
         let symbol = &mut self.symbols[index];
         symbol.trades += 1;
         symbol.trades
-    }
-
-    /// Adds what an order has open to its bucket, and tells it.
-    #[inline(always)]
-    pub(crate) fn book_in(&mut self, slot: u32, remaining: Quantity) {
-        let details = &self.details[slot as usize];
-        let (side, account, index) = (details.side, details.account, place_of(details.market));
-        let part = details.reservation.scaled(remaining, details.reserved_quantity);
-        let State { accounts, holdings, facts, .. } = self;
-        accounts.get_mut(account).touch(index);
-        let holding = holdings[index].get_mut(account);
-        let bucket = part.and_then(|part| holding.bucket(side).with(remaining, part));
-        let Some(bucket) = bucket else { unreachable!("sums of accepted orders") };
-        holding.set_bucket(side, bucket);
-        facts.emit(holding.exposure_event(account, id_of(index)));
     }
 
     /// An attached order waits for its price from now on, the one in force first.
@@ -515,19 +516,26 @@ impl State {
         orders.pool.give(slot);
     }
 
-    /// Takes an order out of every table but its slot, which the caller gives back.
+    /// Takes an order out of every table but its slot, which the caller gives back, and the book, which has lost it or never had it.
     #[inline]
     pub(crate) fn forget(&mut self, orders: &mut Orders, slot: u32) {
         self.unwatch(slot, false);
-        let State { details, holdings, symbols, slots, names, dates, .. } = self;
-        let details = &mut details[slot as usize];
+        let State { details, holdings, symbols, .. } = self;
+        let details = &details[slot as usize];
         let index = place_of(details.market);
-        let holding = holdings[index].get_mut(details.account);
-        details.unbind(&mut symbols[index], holding);
+        details.unbind(&mut symbols[index], holdings[index].get_mut(details.account));
+        self.strike(orders, slot);
+    }
+
+    /// The same of one that neither rests nor waits.
+    #[inline(always)]
+    fn strike(&mut self, orders: &mut Orders, slot: u32) {
+        let State { details, holdings, slots, names, dates, .. } = self;
+        let details = &mut details[slot as usize];
         details.stage = Stage::Running;
-        holding.orders.unlink(orders, slot);
+        holdings[place_of(details.market)].get_mut(details.account).orders.unlink(orders, slot);
         slots.remove(details.id);
-        names.remove(names.hash(details.account, &details.client_order));
+        names.remove(details.name);
         if details.good_till_ms != 0 {
             dates.orders.ended(|_, id| slots.find(id).is_some());
         }

@@ -113,14 +113,19 @@ impl Codes {
 
 /// The quantity that an order enters with: whole lots, and no more than it may reduce.
 #[inline(always)]
-fn size_of_order(symbol: &Symbol, details: &Details, held: Quantity) -> Result<Quantity, Reject> {
+fn size_of_order(
+    symbol: &Symbol,
+    details: &Details,
+    (waits, has_price): (bool, bool),
+    held: Quantity,
+) -> Result<Quantity, Reject> {
     let mut quantity = details.quantity;
-    if !details.order_type.is_conditional() && details.is(order_flag::REDUCE_ONLY) {
+    if !waits && details.is(order_flag::REDUCE_ONLY) {
         // The most is asked for only after the clamp (`perpetual.md` 7.7).
         let clamped = reduce_only::clamped(details.side, symbol.floor_quantity(quantity)?, held);
         quantity = clamped.ok_or(Reject::ReduceOnlyRefused)?;
     }
-    symbol.check_quantity(quantity, details.order_type.has_price())
+    symbol.check_quantity(quantity, has_price)
 }
 
 impl Perpetual {
@@ -176,26 +181,23 @@ impl Perpetual {
 
     /// Checks a placement, whose name has the hash `name`, in the order of `perpetual.md` 7.10: what it enters with if it runs at
     /// once. Changes nothing but what is resolved of `details`.
-    #[inline(never)]
+    #[inline(always)]
     fn accept(
         &mut self,
         index: usize,
         place: &PlacePerpetual,
         (details, name): (&mut Details, u64),
     ) -> Result<Option<Terms>, Reject> {
-        // All of it may lie in the second cache or further: asked for now, it comes while the checks run.
         let state = &self.state;
-        state.names.hint(name);
-        let (record, holding) = state.prefetch_account(index, details.account);
-        state.prefetch_details(self.orders.pool.next());
+        let (record, holding) = (state.accounts.get(details.account), state.holding(details.account, index));
         let symbol = &state.symbols[index];
         symbol.takes(details)?;
-        let could_match = !details.order_type.is_conditional() && details.time_in_force != Tif::PostOnly;
+        let (waits, has_price) = (details.order_type.is_conditional(), details.order_type.has_price());
+        let could_match = !waits && details.time_in_force != Tif::PostOnly;
         if could_match && state.is_busy(index) {
             return Err(Reject::EngineBusy);
         }
         self.check_names(place, name)?;
-        let (waits, has_price) = (details.order_type.is_conditional(), details.order_type.has_price());
         // Resolved at the trigger for the types that wait.
         let mut is_unresolved = details.price_match != PriceMatch::None && waits;
         let mut has_no_level = false;
@@ -210,7 +212,7 @@ impl Perpetual {
         }
         symbol.check_stops(details, [place.take_profit, place.stop_loss])?;
         if !details.is(order_flag::CLOSE_POSITION) {
-            details.quantity = size_of_order(symbol, details, holding.quantity)?;
+            details.quantity = size_of_order(symbol, details, (waits, has_price), holding.quantity)?;
             let price = match details.order_type {
                 _ if has_price && is_unresolved => 0,
                 _ if has_price => details.price,
@@ -271,7 +273,7 @@ impl Perpetual {
     }
 
     /// Enters an order that was accepted, whose name has the hash `name`, with those attached to it, and runs it unless it waits.
-    #[inline(never)]
+    #[inline(always)]
     fn enter_accepted(
         &mut self,
         index: usize,
@@ -281,7 +283,7 @@ impl Perpetual {
     ) {
         let account = details.account;
         if place.leverage != 0 && place.leverage != self.state.leverage(account, index) {
-            self.state.touch(account, index).leverage = place.leverage;
+            self.state.touch(account, index).set_leverage(place.leverage);
             self.state.tell_position(account, index);
             self.state.suspect(account);
         }

@@ -60,6 +60,16 @@ impl Perpetual {
         }
     }
 
+    /// Plans what an order that arrives comes to, to be committed, and whether it may be: nobody is behind, and everybody may have
+    /// their fills, which then are what the book offers. Otherwise only that is planned.
+    pub(super) fn plan_or_value(&mut self, arrival: &Arrival) -> bool {
+        if self.plan(arrival, Purpose::Commit).is_none() && !self.plan.has_refused {
+            return true;
+        }
+        self.plan(arrival, Purpose::Value);
+        false
+    }
+
     #[inline(never)]
     fn plan_value(&mut self, arrival: &Arrival) -> Option<AccountId> {
         self.plan_for(arrival, Purpose::Value)
@@ -76,13 +86,10 @@ impl Perpetual {
         self.plan.clear();
         let &Arrival { account, index, side, limit, open, role, .. } = arrival;
         let is_filled = purpose != Purpose::Value;
-        if is_filled {
-            self.state.prefetch_party(index, account);
-            self.prefetch_meeting(index, side);
-        }
         let Perpetual { books, orders, state, plan } = self;
         let band = state.symbols[index].dynamic_band(state.now_ms).filter(|_| !role.liquidates());
-        let group = state.accounts.get(account).group;
+        let prevents = arrival.self_trade != SelfTradePrevention::None;
+        let group = if prevents { state.accounts.get(account).group } else { 0 };
         let limit = books[index].key(side.opposite(), limit);
         let moves = is_filled || state.symbols[index].reducing[side.opposite() as usize & 1] != 0;
         let mut planning =
@@ -109,7 +116,7 @@ struct Planning<'a> {
     arrival: &'a Arrival,
     /// Where it may trade, if that is bounded.
     band: Option<Band>,
-    /// Trade group of its account + 1.
+    /// Trade group of its account + 1, where that matters.
     group: i64,
     left: Quantity,
     purpose: Purpose,
@@ -189,8 +196,12 @@ impl Planning<'_> {
             }
             self.have_paid(maker.account);
         }
-        match self.fill(maker, quantity) {
+        let filled = self.fill(maker, quantity);
+        self.plan.has_refused |= filled.is_err();
+        match filled {
             Ok(costs) => {
+                // Too much is found out by who asks for the sum.
+                self.plan.count(costs.value);
                 let (meeting, why) = (Meeting::Fill(quantity), reason::NONE);
                 Some(Planned { order, meeting, why, is_prevented, costs })
             }
@@ -201,8 +212,11 @@ impl Planning<'_> {
 
     /// Counts what a resting order offers.
     fn offer(&mut self, maker: &Order, quantity: Quantity) -> Option<()> {
-        let sum = self.plan.value.take()?;
-        self.plan.value = Some(sum.checked_add(units::value(maker.price, quantity)?)?);
+        let Some(value) = units::value(maker.price, quantity) else {
+            self.plan.value = None;
+            return None;
+        };
+        self.plan.count(value)?;
         if self.moves {
             let change = facing(self.arrival.side.opposite(), quantity);
             let place = self.place(maker.account);
@@ -237,7 +251,7 @@ impl Planning<'_> {
         let &Arrival { account, index, leverage, .. } = self.arrival;
         let place = self.place(account);
         if leverage != self.state.leverage(account, index) {
-            self.plan.parties[place].holding.leverage = leverage;
+            self.plan.parties[place].holding.set_leverage(leverage);
         }
     }
 
@@ -292,8 +306,8 @@ impl Planning<'_> {
         use Refused::{Maker, Taker};
         let Planning { state, plan, arrival, .. } = self;
         let [taker, maker] = [&plan.parties[0], &plan.parties[place]];
-        let maker_rates = state.rates_of(&maker.record).ok_or(Maker)?;
-        let taker_rates = state.rates_of(&taker.record).ok_or(Taker)?;
+        let maker_rates = state.rates_of(maker.account, &maker.record).ok_or(Maker)?;
+        let taker_rates = state.rates_of(taker.account, &taker.record).ok_or(Taker)?;
         let liquidates = arrival.role.liquidates();
         let taker_rate = if liquidates { 0 } else { taker_rates[1] };
         let (mut taker_fee, maker_fee) = fee::both(value, taker_rate, maker_rates[0]).ok_or(Maker)?;

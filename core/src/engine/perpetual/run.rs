@@ -8,7 +8,7 @@ use crate::command::{PerpetualOrderType, PerpetualStatus, SelfTradePrevention, S
 use crate::event::Execution;
 use crate::ids::{AccountId, MarketId, OrderId};
 use crate::matching::{Ending, Taker};
-use crate::money::{Price, Quantity};
+use crate::money::Quantity;
 use crate::perpetual::Perpetual;
 use crate::perpetual::order::Stage;
 use std::num::NonZeroU8;
@@ -64,7 +64,7 @@ impl Perpetual {
             open: details.quantity - details.filled,
         };
         let index = place_of(details.market);
-        let (remaining, ending, stopped) = self.trade(slot, details, terms.limit, role);
+        let (remaining, ending, stopped) = self.trade(slot, details, terms, role);
         if stopped.is_some_and(|why| why.get() == reason::BAND) {
             let binds = &mut self.state.symbols[index].binds_ms[details.side as usize & 1];
             if *binds == 0 {
@@ -96,19 +96,20 @@ impl Perpetual {
         self.end(slot, status, Execution::Expired, why);
     }
 
-    /// Trades the order in a slot: it is planned and committed, at once unless somebody it meets has to pay before. What is left of
-    /// it, whether it was stopped, and the `reason` for which it was, if that is one.
+    /// Trades the order in a slot: it is planned, unless it was when it was judged, and committed, at once unless somebody it meets
+    /// has to pay before. What is left of it, whether it was stopped, and the `reason` for which it was, if that is one.
     #[inline(always)]
-    fn trade(&mut self, slot: u32, order: Arrived, limit: Price, role: Role) -> Traded {
+    fn trade(&mut self, slot: u32, order: Arrived, terms: &Terms, role: Role) -> Traded {
         let index = place_of(order.market);
-        let trades = self.meets(index, order.side, limit)
+        let trades = self.meets(index, order.side, terms.limit)
             && (role.liquidates() || self.state.symbols[index].matches());
-        if trades { self.sweep(slot, order, limit, role) } else { (order.open, None, None) }
+        if trades { self.sweep(slot, order, terms, role) } else { (order.open, None, None) }
     }
 
     /// The same of one that meets the other side.
     #[inline(never)]
-    fn sweep(&mut self, slot: u32, order: Arrived, limit: Price, role: Role) -> Traded {
+    fn sweep(&mut self, slot: u32, order: Arrived, terms: &Terms, role: Role) -> Traded {
+        let Terms { limit, mut is_planned, .. } = *terms;
         let Arrived { id, account, market, side, self_trade, open, .. } = order;
         let index = place_of(market);
         let key = self.books[index].key(side.opposite(), limit);
@@ -117,7 +118,8 @@ impl Perpetual {
         let stopped = loop {
             let open = taker.remaining;
             let arrival = Arrival { account, index, side, limit, open, leverage, self_trade, role };
-            let behind = self.plan(&arrival, Purpose::Commit);
+            let behind =
+                if std::mem::take(&mut is_planned) { None } else { self.plan(&arrival, Purpose::Commit) };
             let stopped = self.commit(index, slot, &mut taker, (role, behind.is_some()));
             let Some(account) = behind else { break stopped };
             // Nothing stopped it but that this account comes next.

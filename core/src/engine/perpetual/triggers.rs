@@ -55,7 +55,7 @@ impl Perpetual {
             let Some(slot) = self.state.slots.find(id) else { continue };
             let details = self.state.details[slot as usize];
             let (open, left, ends) = if details.stage == Stage::Resting {
-                let open = self.orders.pool.get(slot).remaining;
+                let open = self.orders.open(slot);
                 let left = reduce_only::shrunk(details.side, open, held);
                 (open, left, left == 0)
             } else {
@@ -271,13 +271,10 @@ impl State {
         if self.resized.is_empty() {
             return;
         }
-        for &(index, account) in &self.resized {
+        for &(index, account, was) in &self.resized {
             let holding = self.holdings[index].get_mut(account);
-            let (held, was) = (holding.quantity, holding.trimmed);
-            if held == was {
-                continue;
-            }
-            holding.trimmed = held;
+            holding.is_resized = 0;
+            let held = holding.quantity;
             let turned = was != 0 && held.signum() != was.signum();
             if (turned || held.abs() < was.abs()) && holding.bound > 0 {
                 self.work.trims.push((index, account, turned));

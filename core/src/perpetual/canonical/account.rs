@@ -2,34 +2,29 @@
 //! on reading.
 
 use super::{Read, put};
-use crate::perpetual::account::{Account, DISABLED, Holding, LIMITED};
+use crate::perpetual::account::{Account, DISABLED, Holding, HotAccount, HotHolding, LIMITED};
 use crate::snapshot::{Reader, ensure};
 use crate::state_hash::Bytes;
 use zerocopy::FromZeros;
 
 /// An account's record without what only says where things lie.
 pub(super) fn blank(record: &Account) -> Account {
-    Account {
+    let hot = HotAccount {
         markets: record.markets,
         hour: record.hour,
         parked: record.parked,
         is_unranked: record.is_unranked,
-        restrictions: record.restrictions & LIMITED,
-        ..Account::default()
-    }
+        terms: record.terms & LIMITED,
+        ..HotAccount::default()
+    };
+    Account { hot, ..Account::default() }
 }
 
 /// Whether nothing has to be kept of a holding.
 pub(super) fn is_blank(holding: &Holding) -> bool {
-    let rest = Holding {
-        orders: holding.orders,
-        waiting: holding.waiting,
-        bound: holding.bound,
-        closers: holding.closers,
-        trimmed: holding.trimmed,
-        ..Holding::default()
-    };
-    *holding == rest
+    let hot = HotHolding { orders: holding.orders, bound: holding.bound, ..HotHolding::default() };
+    let (waiting, closers) = (holding.waiting, holding.closers);
+    *holding == Holding { hot, waiting, closers, ..Holding::default() }
 }
 
 /// Terms, tier, volumes, timers.
@@ -50,37 +45,30 @@ pub(super) fn write_account<B: Bytes>(out: &mut B, of: &Account) {
         put(out, value);
     }
     // The last was once whether it is warned, which nothing depends on.
-    let disabled = of.restrictions & DISABLED;
+    let disabled = of.terms & DISABLED;
     out.put(&[of.fee_burn, disabled, of.default_mode, of.tier, of.pending, of.countdown_keeps, 0]);
 }
 
 /// What [`write_account`] wrote.
 pub(super) fn read_account(reader: &mut Reader<'_>) -> Read<Account> {
-    let mut account = Account {
-        wallet: reader.i64()?,
-        group: reader.i64()?,
-        promo_until_ms: reader.i64()?,
-        promo_bps: bps(reader)?,
-        referral_total_bps: bps(reader)?,
-        referral_share_bps: bps(reader)?,
-        pending_ms: reader.i64()?,
-        volume: reader.i64()?,
-        volume_30: reader.i64()?,
-        countdown_ms: reader.i64()?,
-        called_ms: reader.i64()?,
-        ..Account::default()
-    };
-    [
-        account.fee_burn,
-        account.restrictions,
-        account.default_mode,
-        account.tier,
-        account.pending,
-        account.countdown_keeps,
-        _,
-    ] = reader.array()?;
-    ensure(account.restrictions <= DISABLED, "an unknown restriction")?;
-    ensure(account.default_mode <= 1, "unknown margin mode")?;
+    let mut account = Account::default();
+    let hot = &mut account.hot;
+    hot.wallet = reader.i64()?;
+    account.group = reader.i64()?;
+    account.promo_until_ms = reader.i64()?;
+    account.promo_bps = bps(reader)?;
+    account.referral_total_bps = bps(reader)?;
+    account.referral_share_bps = bps(reader)?;
+    account.pending_ms = reader.i64()?;
+    hot.volume = reader.i64()?;
+    hot.volume_30 = reader.i64()?;
+    account.countdown_ms = reader.i64()?;
+    hot.called_ms = reader.i64()?;
+    [account.fee_burn, hot.terms, hot.default_mode, hot.tier, hot.pending, account.countdown_keeps, _] =
+        reader.array()?;
+    ensure(hot.terms <= DISABLED, "an unknown restriction")?;
+    ensure(hot.default_mode <= 1, "unknown margin mode")?;
+    account.note_discounts();
     ensure(account.wallet.unsigned_abs() <= 4_000_000_000_000_000_000, "a wallet out of range")?;
     Ok(account)
 }
@@ -100,7 +88,7 @@ pub(super) fn write_holding<B: Bytes>(out: &mut B, of: &Holding) {
     for value in of.buckets.as_flattened() {
         put(out, *value);
     }
-    out.put(&of.leverage.to_le_bytes());
+    out.put(&u32::from(of.leverage).to_le_bytes());
     // The one between was once whether it is warned, which nothing depends on.
     out.put(&[of.mode, 0, of.countdown_keeps]);
 }
@@ -108,12 +96,13 @@ pub(super) fn write_holding<B: Bytes>(out: &mut B, of: &Holding) {
 /// What [`write_holding`] wrote.
 pub(super) fn read_holding(reader: &mut Reader<'_>) -> Read<Holding> {
     let mut holding = Holding::new_zeroed();
+    let hot = &mut holding.hot;
     for field in [
-        &mut holding.quantity,
-        &mut holding.cost,
-        &mut holding.isolated,
-        &mut holding.open_fees,
-        &mut holding.realised,
+        &mut hot.quantity,
+        &mut hot.cost,
+        &mut hot.isolated,
+        &mut hot.open_fees,
+        &mut hot.realised,
         &mut holding.called_ms,
         &mut holding.countdown_ms,
     ] {
@@ -122,9 +111,9 @@ pub(super) fn read_holding(reader: &mut Reader<'_>) -> Read<Holding> {
     for value in holding.buckets.as_flattened_mut() {
         *value = reader.i64()?;
     }
-    holding.trimmed = holding.quantity;
-    holding.leverage = reader.u32()?;
-    [holding.mode, _, holding.countdown_keeps] = reader.array()?;
-    ensure(holding.mode <= 2 && holding.leverage <= 125, "an impossible mode or leverage")?;
+    let leverage = reader.u32()?;
+    [hot.mode, _, holding.countdown_keeps] = reader.array()?;
+    ensure(hot.mode <= 2 && leverage <= 125, "an impossible mode or leverage")?;
+    hot.leverage = leverage as u8;
     Ok(holding)
 }

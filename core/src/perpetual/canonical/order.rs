@@ -43,8 +43,7 @@ impl Perpetual {
         let details = &self.state.details[slot as usize];
         let active = extremes.binary_search_by_key(&details.id, |&(id, _)| id).ok();
         let extreme = active.filter(|_| details.stage == Stage::Waiting).map_or(0, |place| extremes[place].1);
-        let remaining =
-            if details.stage == Stage::Resting { self.orders.pool.get(slot).remaining } else { 0 };
+        let remaining = if details.stage == Stage::Resting { self.orders.open(slot) } else { 0 };
         put(out, details.id as i64);
         out.put(&details.account.to_le_bytes());
         out.put(&details.market.to_le_bytes());
@@ -63,7 +62,7 @@ impl Perpetual {
         ]);
         out.put(&details.flags.to_le_bytes());
         out.put(&details.callback_rate.to_le_bytes());
-        out.put(&details.amendments.to_le_bytes());
+        out.put(&u32::from(details.amendments).to_le_bytes());
         for value in [
             details.price,
             details.quantity,
@@ -165,7 +164,7 @@ fn read_order(reader: &mut Reader<'_>, markets: usize, accounts: u32) -> Read<(D
         has_turned: codes[10] != 0,
         flags: reader.u16()?,
         callback_rate: reader.u32()?,
-        amendments: reader.u32()?,
+        amendments: u16::try_from(reader.u32()?).map_err(|_| unknown())?,
         ..Details::default()
     };
     let mut values = [0; 15];

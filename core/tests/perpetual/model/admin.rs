@@ -478,7 +478,8 @@ impl Model {
     pub(super) fn set_account(&mut self, set: &SetPerpetualAccount) -> Result<Outcome, Reject> {
         self.known_trader(set.account)?;
         let counts = |bit| set.mask & bit != 0;
-        let bad = (counts(account_mask::TRADE_GROUP) && !(-1..i64::MAX).contains(&set.trade_group))
+        let bad = set.mask > 31
+            || (counts(account_mask::TRADE_GROUP) && !(-1..i64::MAX).contains(&set.trade_group))
             || (counts(account_mask::REFERRAL)
                 && (set.referral_total_bps > 10_000 || set.referral_share_bps > 10_000))
             || (counts(account_mask::PROMO) && set.promo_bps > 10_000);
