@@ -1,5 +1,7 @@
 //! The words in which a row describes its parameters and bodies; the OpenAPI document is made of them.
 
+use ringside_wire::schema::{self, Described};
+
 /// The shape of a JSON value.
 #[derive(Clone, Copy, Debug)]
 pub enum Shape {
@@ -7,6 +9,8 @@ pub enum Shape {
     Nothing,
     /// Any JSON value.
     Any,
+    /// What is derived from the type that is written.
+    Typed(Described),
     /// A string.
     Text,
     /// A string of this regular expression.
@@ -57,7 +61,7 @@ pub const TRADE_ID: Shape = Shape::Pattern("^[0-9]{1,20}$");
 pub const API_KEY: Shape = Shape::Pattern("^[A-Za-z0-9]{64}$");
 
 /// A decimal that may be below zero.
-pub const SIGNED: Shape = Shape::Pattern("^-?[0-9]{1,20}(\\.[0-9]{1,18})?$");
+pub const SIGNED: Shape = Shape::Pattern(schema::SIGNED);
 
 /// A decimal, or null.
 pub const DECIMAL_OR_NULL: Shape = Shape::Nullable(&Shape::Decimal);

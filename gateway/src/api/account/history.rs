@@ -6,7 +6,8 @@ use crate::api::{Answer, Call, Error, Handler, Response, Route};
 use crate::auth::access::{Auth, Permission};
 use crate::dialect::account::refusal::{self, Refusal};
 use crate::dialect::account::{cursor, params};
-use crate::dialect::fapi::{encode, order, words};
+use crate::dialect::fapi::words::{OrderSide, OrderStatus};
+use crate::dialect::fapi::{encode, order};
 use ringside_core::command::{PerpetualStatus, Side};
 use ringside_core::ids::{AccountId, MarketId};
 use ringside_views::archive::History;
@@ -121,7 +122,7 @@ fn read(call: &Call, route: &str, statuses: &str) -> Result<Asked, Error> {
         route,
         &account.to_string(),
         &market.map_or_else(String::new, |market| market.to_string()),
-        side.map_or("", words::side),
+        side.map_or("", |side| OrderSide::of(side).text()),
         statuses,
         &start.to_string(),
         &end.to_string(),
@@ -206,14 +207,14 @@ async fn trades(call: Call) -> Answer {
     let views = views(&call)?;
     let answer = answer(&asked, &cut, |fill| {
         let market = views.perpetuals().markets().get(fill.market);
-        encode::fill(fill, market.map_or("", |market| market.symbol()))
+        encode::fill(fill, market.map_or([0; _], |market| market.symbol))
     });
     Ok(answer.weighing(weight))
 }
 
 async fn orders(call: Call) -> Answer {
     let statuses = statuses(&call)?;
-    let names: Vec<&str> = statuses.iter().map(|status| words::status(*status)).collect();
+    let names: Vec<&str> = statuses.iter().map(|status| OrderStatus::of(*status).text()).collect();
     let asked = read(&call, "orders", &names.join(","))?;
     let facets = facets_of_orders(asked.side, &statuses);
     let asked = Asked { facets, ..asked };
@@ -242,7 +243,8 @@ fn facets_of_orders(side: Option<Side>, statuses: &[PerpetualStatus]) -> u32 {
 fn statuses(call: &Call) -> Result<Vec<PerpetualStatus>, Error> {
     let Some(sent) = call.query().get("status") else { return Ok(Vec::new()) };
     let find = |name: &str| {
-        let named = |status: &&PerpetualStatus| words::status(**status).eq_ignore_ascii_case(name.trim());
+        let named =
+            |status: &&PerpetualStatus| OrderStatus::of(**status).text().eq_ignore_ascii_case(name.trim());
         PerpetualStatus::ALL.iter().find(named).copied().ok_or_else(|| refusal::invalid("status"))
     };
     let mut found = sent.split(',').map(find).collect::<Result<Vec<_>, _>>()?;

@@ -13,7 +13,8 @@ use crate::dialect::Dialect;
 use crate::dialect::account::impact::{endangered, shortfall};
 use crate::dialect::account::listing::{self, Wanted};
 use crate::dialect::account::refusal::{self, Refusal, invalid};
-use crate::dialect::fapi::{text as written, words};
+use crate::dialect::fapi::text as written;
+use crate::dialect::fapi::words::TradingState;
 use ringside_core::command::{
     ApplyDraft, Command, DraftPerpetual, PerpetualParameter as P, PerpetualState, ScheduleVipTier,
     SetPerpetualState,
@@ -399,13 +400,15 @@ async fn list(call: Call) -> Answer {
                 .into());
         }
         let set = SetPerpetualState { market, state: state as u8, reserved: [0; 3] };
-        let reply = operate(&call, action(words::state(state).to_owned()), set).await.map_err(unavailable)?;
+        let reply = operate(&call, action(TradingState::of(state).text().to_owned()), set)
+            .await
+            .map_err(unavailable)?;
         if let Some(reject) = reply.done.rejected() {
             return Err(refusal::of_operator(reject).into());
         }
     }
     let state = views(&call)?.perpetuals().markets().get(market).map_or(first, |market| market.state);
-    Ok(Response::of(&json!({ "ok": true, "symbol": text, "state": words::state(state) })))
+    Ok(Response::of(&json!({ "ok": true, "symbol": text, "state": TradingState::of(state).text() })))
 }
 
 fn needs_mark(state: PerpetualState) -> bool {

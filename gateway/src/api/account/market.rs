@@ -47,7 +47,7 @@ pub static ROUTES: &[Route] = &[
             "Margin brackets of a perpetual market",
             &[SYMBOL],
             shape::BRACKETS,
-            Handler::Now(|call| one(call, |_, found| encode::brackets(found))),
+            Handler::Now(|call| one(call, |_, found| json!(encode::brackets(found)))),
         )
     },
     Route {

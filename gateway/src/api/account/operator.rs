@@ -14,7 +14,8 @@ use crate::dialect::account::refusal::{self, Refusal, invalid};
 use crate::dialect::account::{audit, params};
 use crate::dialect::address::parse_address;
 use crate::dialect::fapi::params::Decimal;
-use crate::dialect::fapi::{text, words};
+use crate::dialect::fapi::text;
+use crate::dialect::fapi::words::TradingState;
 use crate::ingress::Priority;
 use ringside_core::command::{
     Body, Command, CreditPerpetual, PauseWithdrawals, PerpetualState, ProveLedger, SetManualPrice,
@@ -313,11 +314,11 @@ async fn set_state(call: Call) -> Answer {
     let body: StateBody<'_> = call.json()?;
     let (market, symbol) = market(&call, &call.path_param(0))?;
     let state = typed::<String>("state", body.state)?;
-    let state = state.as_deref().and_then(words::parse_state).ok_or_else(|| invalid("state"))?;
+    let state = state.as_deref().and_then(TradingState::read).ok_or_else(|| invalid("state"))?;
     let is_confirmed = typed("confirm", body.confirm)?.unwrap_or(false);
     let action = Action {
         subject: Subject::Market(symbol),
-        detail: words::state(state).to_owned(),
+        detail: TradingState::of(state).text().to_owned(),
         reason: &reason(body.reason)?,
     };
     if state == PerpetualState::Closed && !is_confirmed && !is_closed(&call, market)? {

@@ -6,7 +6,8 @@ use crate::api::{Answer, Call, Handler, Response, Route};
 use crate::auth::access::{Auth, Permission};
 use crate::dialect::account::{overview, refusal};
 use crate::dialect::address::address_text;
-use crate::dialect::fapi::{encode, margin, words};
+use crate::dialect::fapi::{encode, margin};
+use ringside_wire::futures::words::PositionMargin;
 use serde_json::{Value, json};
 
 const READ: Auth = Auth::Account(Permission::Read);
@@ -51,9 +52,9 @@ async fn positions(call: Call) -> Answer {
         .filter(|held| market.is_none_or(|market| held.market.market == market))
         .map(|held| {
             let quantile = ranking.quantile(held.market.market, call.account());
-            let mut row = encode::position_risk_3(held, quantile.into());
+            let mut row = json!(encode::position_risk_3(held, quantile));
             row["leverage"] = json!(held.leverage.to_string());
-            row["marginType"] = json!(words::margin_type_small(encode::mode(held)));
+            row["marginType"] = json!(PositionMargin::of(encode::mode(held)));
             row
         })
         .collect();

@@ -6,7 +6,6 @@ use crate::api::operate::{Action, REASON, Subject, operate};
 use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
 use crate::auth::access::Auth;
 use crate::config::Config;
-use crate::dialect::decimal::write_amount;
 use crate::dialect::spot::admin::{
     self, CreditBody, INVALID_REASON, INVALID_TOKEN, ListBody, StatusBody, UpdateBody,
 };
@@ -16,6 +15,7 @@ use ringside_core::command::{Body, MarketStatus, SetMarketStatus};
 use ringside_core::ids::text;
 use ringside_core::reject::Reject;
 use ringside_views::market::MarketRecord;
+use ringside_wire::decimal::write_amount;
 use std::time::Duration;
 
 /// How long the answer to a delisting waits for the last order to end, and how often it looks. A million orders take seconds.

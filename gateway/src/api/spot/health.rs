@@ -2,8 +2,8 @@
 
 use crate::api::docs::{Field, Shape};
 use crate::api::{Answer, Call, Handler, Method, Response, Route};
-use crate::dialect::decimal::write_u64;
 use crate::ingress::Phase;
+use ringside_wire::decimal::write_u64;
 
 /// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[Route {

@@ -3,9 +3,9 @@
 
 use super::params::{member, typed};
 use super::refusal::{INVALID_PARAMETER, Refused, invalid};
-use crate::dialect::decimal;
 use crate::dialect::fapi::params::Members;
-use crate::dialect::fapi::{text, words};
+use crate::dialect::fapi::text;
+use crate::dialect::fapi::words::TradingState;
 use ringside_core::command::{
     Command, DraftPerpetual, PerpetualParameter as P, PerpetualState, ScheduleVipTier, SetBrackets,
     SetPerpetualParameter, SetSource,
@@ -19,6 +19,7 @@ use ringside_core::risk::perpetual::bracket::BracketRow;
 use ringside_views::perpetual::Perpetuals;
 use ringside_views::perpetual::configured::Change;
 use ringside_views::perpetual::market::PerpetualMarket;
+use ringside_wire::decimal;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -300,7 +301,7 @@ impl Wanted {
             let row = |row: &Source| format!("{}:{}:{}", row.feed, row.weight, row.stale_ms);
             parts.push(format!("sources={}", sources.iter().map(row).collect::<Vec<_>>().join(",")));
         }
-        parts.extend(self.state.iter().map(|state| format!("state={}", words::state(*state))));
+        parts.extend(self.state.iter().map(|state| format!("state={}", TradingState::of(*state).text())));
         let mut detail = parts.join(" ");
         if detail.len() > DETAIL_LEN {
             detail.truncate(detail.floor_char_boundary(DETAIL_LEN));
@@ -394,7 +395,7 @@ fn value(
 
 /// A state by its word.
 pub fn state(word: &str) -> Result<PerpetualState, Refused> {
-    words::parse_state(word).ok_or_else(|| invalid("state"))
+    TradingState::read(word).ok_or_else(|| invalid("state"))
 }
 
 type Raw<'a> = Option<&'a RawValue>;
@@ -507,7 +508,7 @@ pub fn shown(market: &PerpetualMarket, views: &Perpetuals, spot: impl Fn(u32) ->
         "symbol": market.symbol(),
         "base": market.base(),
         "quote": market.quote(),
-        "state": words::state(market.state),
+        "state": TradingState::of(market.state),
         "pool": POOL,
     });
     for (name, parameter, unit) in PARAMETERS {

@@ -2,7 +2,7 @@
 
 use super::params::member;
 use super::refusal::{self, Refused, invalid};
-use crate::dialect::fapi::words;
+use crate::dialect::fapi::words::MarginType;
 use ringside_core::command::MarginMode;
 use ringside_core::ids::AccountId;
 use ringside_core::reject::Reject;
@@ -52,7 +52,7 @@ impl Body<'_> {
 impl Asked {
     /// The answer, once it is so in these markets.
     pub fn answer(&self, symbols: &[&str]) -> Value {
-        json!({ "margin_mode": words::margin_type(self.mode), "symbols": symbols })
+        json!({ "margin_mode": MarginType::of(self.mode), "symbols": symbols })
     }
 }
 
@@ -61,7 +61,7 @@ pub fn shown(views: &Perpetuals, account: AccountId) -> Value {
     let account = views.accounts().get(account);
     let word = |code: u32| {
         let mode = u8::try_from(code).ok().and_then(MarginMode::from_code).unwrap_or(MarginMode::Cross);
-        Value::from(words::margin_type(mode))
+        Value::from(MarginType::of(mode).text())
     };
     let symbols: Map<String, Value> = views
         .markets()

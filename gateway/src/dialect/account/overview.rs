@@ -1,10 +1,10 @@
 //! An account across both ledgers (`account.md` 6).
 
-use crate::dialect::decimal::write_amount;
 use crate::dialect::fapi::{margin, text};
 use ringside_core::ids::AccountId;
 use ringside_core::money::{Amount, UNIT};
 use ringside_views::Views;
+use ringside_wire::decimal::write_amount;
 use serde_json::{Value, json};
 
 /// The token that values are told in.

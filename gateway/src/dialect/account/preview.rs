@@ -5,7 +5,8 @@ use super::params::{member, number, side};
 use super::refusal::{self, Refused, invalid};
 use crate::dialect::fapi::margin::{self, Figures, Held};
 use crate::dialect::fapi::params::Decimal;
-use crate::dialect::fapi::{fees, place, text, words};
+use crate::dialect::fapi::words::OrderSide;
+use crate::dialect::fapi::{fees, place, text};
 use ringside_core::command::{
     PerpetualOrderType, PerpetualParameter as Setting, PerpetualState, PlacePerpetual, Side,
 };
@@ -182,7 +183,7 @@ pub fn preview(
     let six = |steps: i128| text::fixed(steps * 100, 6);
     Ok(json!({
         "symbol": market.symbol(),
-        "side": words::side(asked.side),
+        "side": OrderSide::of(asked.side),
         "type": if asked.is_market { "MARKET" } else { "LIMIT" },
         "quantity": text::units8(quantity),
         "price": price((!asked.is_market).then_some(asked.price)),

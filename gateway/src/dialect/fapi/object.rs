@@ -1,7 +1,7 @@
 //! JSON objects written as bytes, member by member, with numbers as `perpetual.md` 1 has them: for what orders wait for and for
 //! what goes to many. Knows no event and no order.
 
-use crate::dialect::decimal::{write_amount, write_entry, write_i64, write_u64};
+use ringside_wire::decimal::{write_entry, write_fixed, write_i64, write_u64};
 
 /// An object on its way. Keys, and texts but for those of [`Object::escaped`], need no escapes.
 pub(super) struct Object<'a> {
@@ -84,19 +84,11 @@ impl Object<'_> {
         self.out.push(b'"');
     }
 
-    /// Micros, shortest form.
-    pub(super) fn micros(&mut self, key: &str, micros: i64) {
-        self.key(key);
-        self.out.push(b'"');
-        write_amount(self.out, i128::from(micros) * 1_000_000_000_000);
-        self.out.push(b'"');
-    }
-
     /// Micros with exactly 8 decimals.
     pub(super) fn money(&mut self, key: &str, micros: i64) {
         self.key(key);
         self.out.push(b'"');
-        write_fixed(self.out, i128::from(micros) * 100);
+        write_fixed(self.out, i128::from(micros) * 100, 8);
         self.out.push(b'"');
     }
 
@@ -109,7 +101,7 @@ impl Object<'_> {
     pub(super) fn exact(&mut self, key: &str, value: i64) {
         self.key(key);
         self.out.push(b'"');
-        write_fixed(self.out, value.into());
+        write_fixed(self.out, value.into(), 8);
         self.out.push(b'"');
     }
 
@@ -137,45 +129,5 @@ impl Object<'_> {
             object.end();
         }
         self.out.push(b']');
-    }
-}
-
-/// Steps of 10^-8 with exactly 8 decimals.
-fn write_fixed(out: &mut Vec<u8>, value: i128) {
-    const ONE: u128 = 100_000_000;
-    if value < 0 {
-        out.push(b'-');
-    }
-    let magnitude = value.unsigned_abs();
-    write_u64(out, u64::try_from(magnitude / ONE).unwrap_or(u64::MAX));
-    let mut digits = [b'0'; 8];
-    let mut rest = magnitude % ONE;
-    for digit in digits.iter_mut().rev() {
-        *digit = b'0' + (rest % 10) as u8;
-        rest /= 10;
-    }
-    out.push(b'.');
-    out.extend_from_slice(&digits);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn money_has_eight_decimals() {
-        for (micros, text) in [
-            (0, "0.00000000"),
-            (1, "0.00000100"),
-            (-1, "-0.00000100"),
-            (450_000, "0.45000000"),
-            (-12_000_000, "-12.00000000"),
-            (i64::MAX, "9223372036854.77580700"),
-            (i64::MIN, "-9223372036854.77580800"),
-        ] {
-            let mut out = Vec::new();
-            write_fixed(&mut out, i128::from(micros) * 100);
-            assert_eq!(String::from_utf8(out).unwrap(), text);
-        }
     }
 }

@@ -1,15 +1,14 @@
 //! Payloads of the perpetual market streams and channels (`perpetual-stream.md` 5 and 6), written as bytes: a busy market has
 //! many, and each is written once for all who listen. Number formats are those of the REST answers.
 
-use super::words;
+use super::words::{self, OrderSide};
 use super::{encode, text};
-use crate::dialect::decimal::{write_entry, write_i64, write_u64};
-use ringside_core::command::Side;
 use ringside_core::ids::TradeId;
 use ringside_core::money::{Price, Quantity, Rate};
 use ringside_views::perpetual::day::{DAY_MS, Day};
 use ringside_views::perpetual::market::PerpetualMarket;
 use ringside_views::perpetual::series::Candle;
+use ringside_wire::decimal::{write_entry, write_fixed, write_i64, write_u64};
 
 /// A level: price and total.
 pub type Level = (Price, i128);
@@ -132,30 +131,6 @@ impl<'a> Object<'a> {
 
     fn end(self) {
         self.out.push(b'}');
-    }
-}
-
-/// Writes steps of 10^-8 with exactly so many decimals; what lies beyond is cut. The same text as [`text::fixed`].
-fn write_fixed(out: &mut Vec<u8>, value: i128, decimals: usize) {
-    let Ok(small) = i64::try_from(value) else {
-        return out.extend_from_slice(text::fixed(value, decimals).as_bytes());
-    };
-    let decimals = decimals.min(8);
-    let value = small / 10_i64.pow(8 - decimals as u32);
-    if value < 0 {
-        out.push(b'-');
-    }
-    let one = 10_u64.pow(decimals as u32);
-    write_u64(out, value.unsigned_abs() / one);
-    if decimals > 0 {
-        out.push(b'.');
-        let mut rest = value.unsigned_abs() % one;
-        let start = out.len();
-        out.resize(start + decimals, b'0');
-        for digit in out[start..].iter_mut().rev() {
-            *digit = b'0' + (rest % 10) as u8;
-            rest /= 10;
-        }
     }
 }
 
@@ -388,7 +363,7 @@ pub fn day(out: &mut Vec<u8>, label: &Label, day: &Day, now_ms: i64) {
 /// An order of a liquidation that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forced {
-    /// A [`Side`].
+    /// A [`ringside_core::command::Side`].
     pub side: u8,
     /// Original quantity.
     pub quantity: Quantity,
@@ -411,7 +386,7 @@ pub fn forced(out: &mut Vec<u8>, label: &Label, order: &Forced, now_ms: i64) {
     let mut object = Object::event(out, "forceOrder", now_ms);
     let mut inner = Object::begin(object.key("o"));
     inner.word("s", &label.symbol);
-    inner.word("S", Side::from_code(order.side).map_or("", words::side));
+    inner.word("S", OrderSide::of_code(order.side).text());
     inner.word("o", "LIMIT");
     inner.word("f", "IOC");
     inner.short("q", order.quantity);
@@ -483,7 +458,7 @@ pub fn order_book(
 pub struct Step {
     /// Public name of the account.
     pub account: String,
-    /// A [`Side`] of the closing.
+    /// A [`ringside_core::command::Side`] of the closing.
     pub side: u8,
     /// Base closed.
     pub quantity: Quantity,
@@ -502,7 +477,7 @@ pub fn step(out: &mut Vec<u8>, label: &Label, step: &Step) {
     let mut object = Object::begin(out);
     object.word("symbol", &label.symbol);
     object.word("account", &step.account);
-    object.word("side", Side::from_code(step.side).map_or("", words::side));
+    object.word("side", OrderSide::of_code(step.side).text());
     object.short("quantity", step.quantity);
     object.short("price", step.price);
     object.word("reason", step.reason);

@@ -7,7 +7,6 @@
 
 use super::refusal::{self, Refusal};
 use super::words;
-use crate::dialect::decimal::{parse_amount, parse_entry_down, plain};
 use crate::dialect::is_nothing;
 use ringside_core::command::{
     OrderStatus, OrderType, PlaceOrder, SelfTradePrevention, Side, TimeInForce, place_flag,
@@ -15,6 +14,7 @@ use ringside_core::command::{
 use ringside_core::ids::{AccountId, MarketId};
 use ringside_core::money::{Amount, Price, Quantity};
 use ringside_views::history::TimeRange;
+use ringside_wire::decimal::{parse_amount, parse_entry_down, plain};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;

@@ -4,7 +4,6 @@
 use super::id::order_uuid;
 use super::refusal;
 use super::words;
-use crate::dialect::decimal::{write_amount, write_bps, write_entry, write_i64, write_total, write_u64};
 use ringside_core::command::{OrderType, Side};
 use ringside_core::event;
 use ringside_core::money::{Amount, Price, Quantity, notional};
@@ -14,6 +13,7 @@ use ringside_views::kline::{Interval, Kline};
 use ringside_views::market::MarketRecord;
 use ringside_views::order::OrderRecord;
 use ringside_views::ticker::Ticker;
+use ringside_wire::decimal::{write_amount, write_bps, write_entry, write_i64, write_total, write_u64};
 
 /// Bytes that most orders need without fills: one allocation per reply.
 pub const ORDER_LEN: usize = 384;

@@ -3,7 +3,6 @@
 
 use super::encode::{fee, level, list, order_without_times, price_and_quantity, text, ticker_members};
 use super::words;
-use crate::dialect::decimal::{write_amount, write_entry, write_i64, write_total, write_u64};
 use ringside_core::command::TimeInForce;
 use ringside_core::money::Price;
 use ringside_views::history::{FillRecord, seconds};
@@ -11,6 +10,7 @@ use ringside_views::kline::{Interval, Kline};
 use ringside_views::market::MarketRecord;
 use ringside_views::order::OrderRecord;
 use ringside_views::ticker::Ticker;
+use ringside_wire::decimal::{write_amount, write_entry, write_i64, write_total, write_u64};
 
 /// The levels that one command changed, with their new totals; 0 removes.
 pub fn depth_diff(

@@ -2,10 +2,10 @@
 
 use super::decode::{number, text};
 use super::refusal::{self, Refusal};
-use crate::dialect::decimal::{parse_amount, write_amount};
 use ringside_core::money::Amount;
 use ringside_core::reject::Reject;
 use ringside_views::perpetual::rows::TransferRecord;
+use ringside_wire::decimal::{parse_amount, write_amount};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

@@ -2,10 +2,10 @@
 
 use super::decode::{number, text};
 use super::id::order_uuid_text;
-use crate::dialect::decimal::{parse_amount, write_amount};
 use ringside_core::command::WithdrawalStatus;
 use ringside_core::money::Amount;
 use ringside_views::withdrawal::{VaultRecord, WithdrawalRecord};
+use ringside_wire::decimal::{parse_amount, write_amount};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;

@@ -1,0 +1,8 @@
+//! What answers and events look like: numbers, words, and one struct for each object, which is written and described by what is derived
+//! from it.
+
+pub mod decimal;
+pub mod futures;
+pub mod number;
+pub mod schema;
+mod words;
