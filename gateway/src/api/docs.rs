@@ -44,15 +44,15 @@ pub enum Shape {
 /// Name of a market as it may be sent, in any case.
 pub const SYMBOL_SENT: Shape = Shape::Pattern("^[A-Za-z0-9]{2,20}$");
 /// Name of a market as it is shown.
-pub const SYMBOL: Shape = Shape::Pattern("^[A-Z0-9]{2,20}$");
+pub const SYMBOL: Shape = Shape::Pattern(schema::SYMBOL);
 /// Name of a token.
-pub const TOKEN: Shape = Shape::Pattern("^[A-Z0-9]{1,10}$");
+pub const TOKEN: Shape = Shape::Pattern(schema::TOKEN);
 /// Id of an order as it is shown.
 pub const UUID: Shape = Shape::Pattern("^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$");
 /// Id of an order as it may be sent.
 pub const UUID_SENT: Shape = Shape::Pattern("^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$");
 /// A wallet as it is shown.
-pub const ADDRESS: Shape = Shape::Pattern("^0x[0-9a-f]{40}$");
+pub const ADDRESS: Shape = Shape::Pattern(schema::ADDRESS);
 /// A wallet as it may be sent.
 pub const ADDRESS_SENT: Shape = Shape::Pattern("^0x[0-9a-fA-F]{40}$");
 /// Number of a trade.

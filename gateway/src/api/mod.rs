@@ -103,6 +103,11 @@ impl Route {
             named_refusals: &[],
         }
     }
+
+    /// The same with a handler whose type says what is answered.
+    pub const fn of(method: Method, path: &'static str, Answers { response, handler }: Answers) -> Route {
+        Route { response, ..Route::new(method, path, handler) }
+    }
 }
 
 /// An HTTP method that a row may have.

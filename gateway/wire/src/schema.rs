@@ -10,6 +10,15 @@ pub const DECIMAL: &str = "^[0-9]{1,20}(\\.[0-9]{1,18})?$";
 /// A decimal that may be below zero.
 pub const SIGNED: &str = "^-?[0-9]{1,20}(\\.[0-9]{1,18})?$";
 
+/// Name of a market.
+pub const SYMBOL: &str = "^[A-Z0-9]{2,20}$";
+/// Name of a token.
+pub const TOKEN: &str = "^[A-Z0-9]{1,10}$";
+/// A wallet or a contract.
+pub const ADDRESS: &str = "^0x[0-9a-f]{40}$";
+/// A hash.
+pub const HASH: &str = "^[0-9a-f]{64}$";
+
 /// A string of a regular expression.
 pub(crate) fn pattern(pattern: &str) -> Schema {
     json_schema!({ "type": "string", "pattern": pattern })
@@ -66,7 +75,9 @@ fn tidy(schema: &mut Value) {
                     .filter(|(name, _)| !is_required(name))
                     .for_each(|(_, schema)| never_null(schema));
             }
-            if object.get("type").is_some_and(|kind| kind == "object") {
+            if object.get("type").is_some_and(|kind| kind == "object")
+                && !object.contains_key("additionalProperties")
+            {
                 object.entry("properties").or_insert_with(|| Map::new().into());
                 object.entry("required").or_insert_with(|| Value::Array(Vec::new()));
             }

@@ -4,7 +4,7 @@ use super::{OF_ENGINE, OF_VIEWS, get, unavailable, views};
 use crate::api::docs::{Field, Param, Shape, UUID_SENT};
 use crate::api::spot::shape;
 use crate::api::withdrawal::{self, Fault, NoId};
-use crate::api::{Answer, Call, Error, Handler, Method, Route};
+use crate::api::{Answer, Answers, Call, Error, Handler, Method, Route};
 use crate::auth::access::Auth;
 use crate::dialect::Dialect;
 use crate::dialect::account::params::limit;
@@ -61,8 +61,7 @@ pub static ROUTES: &[Route] = &[
                 ),
                 Param::optional("limit", Shape::Integer, "Default 50, clamped to 1..200"),
             ],
-            Shape::List(&shape::WITHDRAWAL),
-            Handler::Now(list),
+            Answers { response: Shape::List(&shape::WITHDRAWAL), handler: Handler::Now(list) },
         )
     },
     Route {
@@ -72,8 +71,7 @@ pub static ROUTES: &[Route] = &[
             LOGIN,
             "One of the own withdrawals of perpetual margin",
             &[Param::path("id", UUID_SENT, "Its id")],
-            shape::WITHDRAWAL,
-            Handler::Now(one),
+            Answers { response: shape::WITHDRAWAL, handler: Handler::Now(one) },
         )
     },
 ];

@@ -417,6 +417,8 @@ pub fn position_risk_3(held: &Held<'_>, quantile: u8) -> FuturesPosition {
         bid_notional: SignedMoney(held.holding.exposure.buy_reference),
         ask_notional: SignedMoney(held.holding.exposure.sell_reference),
         update_time: held.holding.updated_ms,
+        leverage: None,
+        margin_type: None,
     }
 }
 

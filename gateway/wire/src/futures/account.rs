@@ -185,9 +185,15 @@ pub struct FuturesPosition {
     pub initial_margin: SignedMoney,
     pub isolated_margin: SignedMoney,
     pub isolated_wallet: SignedMoney,
+    /// Of /positions/active alone
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leverage: Option<Whole>,
     pub liquidation_price: SignedUnits,
     pub maint_margin: SignedMoney,
     pub margin_asset: &'static str,
+    /// Of /positions/active alone
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub margin_type: Option<PositionMargin>,
     pub mark_price: Exact,
     pub notional: SignedMoney,
     pub open_order_initial_margin: SignedMoney,
