@@ -48,17 +48,13 @@ pub const SYMBOL: Shape = Shape::Pattern(schema::SYMBOL);
 /// Name of a token.
 pub const TOKEN: Shape = Shape::Pattern(schema::TOKEN);
 /// Id of an order as it is shown.
-pub const UUID: Shape = Shape::Pattern("^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$");
+pub const UUID: Shape = Shape::Pattern(schema::UUID);
 /// Id of an order as it may be sent.
 pub const UUID_SENT: Shape = Shape::Pattern("^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$");
 /// A wallet as it is shown.
 pub const ADDRESS: Shape = Shape::Pattern(schema::ADDRESS);
 /// A wallet as it may be sent.
 pub const ADDRESS_SENT: Shape = Shape::Pattern("^0x[0-9a-fA-F]{40}$");
-/// Number of a trade.
-pub const TRADE_ID: Shape = Shape::Pattern("^[0-9]{1,20}$");
-/// An API key, and its secret.
-pub const API_KEY: Shape = Shape::Pattern("^[A-Za-z0-9]{64}$");
 
 /// A decimal that may be below zero.
 pub const SIGNED: Shape = Shape::Pattern(schema::SIGNED);

@@ -219,6 +219,11 @@ pub struct Answers {
     pub handler: Handler,
 }
 
+/// The shape of an answer of a type, for rows whose handler also answers what others have written.
+pub const fn answer<T: JsonSchema>() -> Shape {
+    Shape::Typed(Described::of::<T>())
+}
+
 /// The shape of what a handler answers at once.
 pub const fn shape_now<T: Written>(_: fn(&Call) -> Result<T, Error>) -> Shape {
     Shape::Typed(Described::of::<T::Body>())

@@ -148,6 +148,21 @@ impl Serialize for MicrosNumber {
 
 described!([] MicrosNumber as f64);
 
+/// Steps of 10^-4 as a number of JSON: whole where they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bps(pub u32);
+
+impl Serialize for Bps {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        match self.0 % 10_000 {
+            0 => serializer.serialize_u32(self.0 / 10_000),
+            _ => serializer.serialize_f64(f64::from(self.0) / 1e4),
+        }
+    }
+}
+
+described!([] Bps as f64);
+
 #[cfg(test)]
 mod tests {
     use super::*;

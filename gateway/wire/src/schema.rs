@@ -16,6 +16,12 @@ pub const SYMBOL: &str = "^[A-Z0-9]{2,20}$";
 pub const TOKEN: &str = "^[A-Z0-9]{1,10}$";
 /// A wallet or a contract.
 pub const ADDRESS: &str = "^0x[0-9a-f]{40}$";
+/// Id of an order.
+pub const UUID: &str = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$";
+/// Number of a trade.
+pub const TRADE_ID: &str = "^[0-9]{1,20}$";
+/// Hash of a transaction.
+pub const TX_HASH: &str = "^0x[0-9a-f]{64}$";
 /// A hash.
 pub const HASH: &str = "^[0-9a-f]{64}$";
 

@@ -33,6 +33,11 @@ macro_rules! words {
                 }
             }
 
+            /// The value of a word of any case.
+            pub fn read_any_case(word: &str) -> Option<$core> {
+                $name::ALL.iter().find(|known| known.eq_ignore_ascii_case(word)).and_then(|known| $name::read(known))
+            }
+
             /// The word itself.
             pub const fn text(self) -> &'static str {
                 self.0
