@@ -16,14 +16,12 @@ use ringside_core::engine::{Engine, EngineConfig};
 use ringside_core::event::{Done, Event};
 use ringside_core::reject::Reject;
 use ringside_gateway::api::Query;
-use ringside_gateway::dialect::decimal::{
-    parse_amount, parse_bps, parse_entry, write_amount, write_bps, write_entry,
-};
 use ringside_gateway::dialect::spot::admin::{CreditBody, ListBody, StatusBody, UpdateBody};
 use ringside_gateway::dialect::spot::decode::{self, PlaceBody, place_order};
 use ringside_gateway::dialect::spot::id;
 use ringside_gateway::dialect::spot::refusal::Refusal;
 use ringside_gateway::routes::routes;
+use ringside_wire::decimal::{parse_amount, parse_bps, parse_entry, write_amount, write_bps, write_entry};
 
 const BODIES: &[&str] = &[
     r#"{"symbol":"DFUSDT","side":"buy","type":"limit","tif":"gtc","price":"0.2","quantity":"20"}"#,

@@ -1,7 +1,7 @@
 //! API keys of an account (`spot.md` 2.2). Changes wait for the disk on a thread of their own, never on the worker's.
 
-use super::docs::{API_KEY, Field, Param, Shape};
-use super::{Answer, Call, Error, Handler, Method, Response, Route};
+use super::docs::{Field, Param, Shape};
+use super::{Answer, Call, Error, Handler, Method, Response, Route, answer, later};
 use crate::auth::Authenticator;
 use crate::auth::access::{Auth, Permission};
 use crate::auth::key::{ApiKey, Credentials, KeyChange, KeyError, LABEL_LEN_MAX, NewKey, WHITELIST_LEN_MAX};
@@ -10,7 +10,9 @@ use crate::dialect::Dialect;
 use crate::dialect::spot::refusal::{self, Refusal};
 use crate::http::fault::{Denied, Fault};
 use ringside_core::ids::AccountId;
-use serde::{Deserialize, Serialize};
+use ringside_wire::access::{ApiKey as ApiKeyShown, KeyPermission};
+use ringside_wire::account::{DONE, Done};
+use serde::Deserialize;
 use serde_json::Value;
 
 const INVALID_LABEL: Refusal = Refusal { status: 400, error: "invalid label" };
@@ -29,29 +31,6 @@ const PERMISSIONS: Shape = Shape::List(&Shape::OneOf(&["read", "trade"]));
 const WHITELIST: Shape = Shape::List(&Shape::Text);
 const ID: Param = Param::path("id", Shape::Integer, "Number of the key");
 
-macro_rules! key_fields {
-    ($($more:expr),*) => {
-        &[
-            Field::new("id", Shape::Integer, "Number of the key, never given twice"),
-            Field::new("api_key", API_KEY, "64 characters"),
-            $($more,)*
-            Field::new("label", LABEL, "1 to 64 characters"),
-            Field::new("permissions", PERMISSIONS, "What it may be used for"),
-            Field::new("ip_whitelist", WHITELIST, "IP addresses and networks; empty: any"),
-            Field::new("expires_at", Shape::Nullable(&Shape::Integer), "UNIX seconds"),
-            Field::new("enabled", Shape::Boolean, "Whether it may be used"),
-            Field::new("created_at", Shape::Integer, "UNIX seconds"),
-            Field::new("last_used_at", Shape::Nullable(&Shape::Integer), "UNIX seconds"),
-        ]
-    };
-}
-
-const KEY: Shape = Shape::Named("ApiKey", key_fields!());
-const NEW_KEY: Shape = Shape::Named(
-    "NewApiKey",
-    key_fields!(Field::new("api_secret", API_KEY, "64 characters; shown only in this answer")),
-);
-
 /// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
@@ -64,7 +43,7 @@ pub static ROUTES: &[Route] = &[
             Field::optional("ip_whitelist", WHITELIST, "IP addresses and networks; default empty: any"),
             Field::optional("expires_at", Shape::Integer, "UNIX seconds"),
         ]),
-        response: NEW_KEY,
+        response: answer::<ApiKeyShown<'_>>(),
         refusals: &[OF_BODY, &[INVALID_EXPIRES_AT, TOO_MANY, refusal::DB_ERROR]],
         ..Route::new(Method::Post, "/api/v1/account/api-keys", Handler::Later(|call| Box::pin(create(call))))
     },
@@ -72,7 +51,7 @@ pub static ROUTES: &[Route] = &[
         auth: Auth::JwtOnly(Denied::LoginOnly),
         tag: "api keys",
         summary: "All own API keys, oldest first",
-        response: Shape::List(&KEY),
+        response: answer::<Vec<ApiKeyShown<'_>>>(),
         refusals: &[&[refusal::DB_ERROR]],
         ..Route::new(Method::Get, "/api/v1/account/api-keys", Handler::Now(list))
     },
@@ -87,7 +66,7 @@ pub static ROUTES: &[Route] = &[
             Field::optional("ip_whitelist", WHITELIST, ""),
             Field::optional("enabled", Shape::Boolean, ""),
         ]),
-        response: KEY,
+        response: answer::<ApiKeyShown<'_>>(),
         refusals: &[OF_BODY, &[INVALID_ENABLED, NOT_FOUND, refusal::DB_ERROR]],
         ..Route::new(
             Method::Patch,
@@ -100,13 +79,8 @@ pub static ROUTES: &[Route] = &[
         tag: "api keys",
         summary: "Delete an API key; its use ends at once",
         params: &[ID],
-        response: Shape::Object(&[Field::new("ok", Shape::Boolean, "true")]),
         refusals: &[&[NOT_FOUND, refusal::DB_ERROR]],
-        ..Route::new(
-            Method::Delete,
-            "/api/v1/account/api-keys/{id}",
-            Handler::Later(|call| Box::pin(delete(call))),
-        )
+        ..Route::of(Method::Delete, "/api/v1/account/api-keys/{id}", later!(delete))
     },
 ];
 
@@ -135,7 +109,7 @@ async fn create(call: Call) -> Answer {
     });
     let (key, credentials) = created.await?;
     tracing::info!(account = identity.account, key = key.id(), "API key made");
-    Ok(Response::of(&Shown::new(&key, &credentials, true)))
+    Ok(Response::of(&shown(&key, &credentials, true)))
 }
 
 fn list(call: &Call) -> Answer {
@@ -143,8 +117,8 @@ fn list(call: &Call) -> Answer {
     let keys = store.list(call.account());
     let credentials: Vec<Credentials> =
         keys.iter().map(|key| store.credentials(key)).collect::<Result<_, _>>().map_err(refused)?;
-    let shown = keys.iter().zip(&credentials).map(|(key, credentials)| Shown::new(key, credentials, false));
-    Ok(Response::of(&shown.collect::<Vec<_>>()))
+    let rows = keys.iter().zip(&credentials).map(|(key, credentials)| shown(key, credentials, false));
+    Ok(Response::of(&rows.collect::<Vec<_>>()))
 }
 
 async fn change(call: Call) -> Answer {
@@ -168,10 +142,10 @@ async fn change(call: Call) -> Answer {
     let key = key.await?;
     tracing::info!(account, key = id, "API key changed");
     let credentials = call.worker.shared.edge.auth.keys.credentials(&key).map_err(refused)?;
-    Ok(Response::of(&Shown::new(&key, &credentials, false)))
+    Ok(Response::of(&shown(&key, &credentials, false)))
 }
 
-async fn delete(call: Call) -> Answer {
+async fn delete(call: Call) -> Result<Done, Error> {
     let (account, id, now_ms) = (call.account(), id(&call)?, call.now_ms);
     let deleted = on_disk(&call, move |auth| {
         auth.keys.delete(account, id).map_err(refused)?;
@@ -179,7 +153,7 @@ async fn delete(call: Call) -> Answer {
     });
     deleted.await?;
     tracing::info!(account, key = id, "API key deleted");
-    Ok(Response::json("{\"ok\":true}"))
+    Ok(DONE)
 }
 
 /// Ends the listen key of an account, which somebody may have got by an API key that is not good for it any more; others get a new one.
@@ -212,39 +186,21 @@ fn refused(error: KeyError) -> Error {
 }
 
 /// A key as its owner sees it.
-#[derive(Serialize)]
-struct Shown<'a> {
-    id: u64,
-    api_key: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    api_secret: Option<&'a str>,
-    label: &'a str,
-    permissions: Vec<&'static str>,
-    ip_whitelist: &'a [String],
-    expires_at: Option<i64>,
-    enabled: bool,
-    created_at: i64,
-    last_used_at: Option<i64>,
-}
-
-impl<'a> Shown<'a> {
-    fn new(key: &'a ApiKey, credentials: &'a Credentials, with_secret: bool) -> Shown<'a> {
-        let permissions = [(Permission::Read, "read"), (Permission::Trade, "trade")];
-        Shown {
-            id: key.id(),
-            api_key: &credentials.key,
-            api_secret: with_secret.then_some(credentials.secret.as_str()),
-            label: key.label(),
-            permissions: permissions
-                .into_iter()
-                .filter_map(|(permission, word)| key.permits(permission).then_some(word))
-                .collect(),
-            ip_whitelist: key.ip_whitelist(),
-            expires_at: key.expires_at_s(),
-            enabled: key.is_enabled(),
-            created_at: key.created_at_s(),
-            last_used_at: key.last_used_at_s(),
-        }
+fn shown<'a>(key: &'a ApiKey, credentials: &'a Credentials, with_secret: bool) -> ApiKeyShown<'a> {
+    let permissions =
+        [(Permission::Read, KeyPermission::Read), (Permission::Trade, KeyPermission::Trade)].into_iter();
+    let permitted = permissions.filter_map(|(permission, word)| key.permits(permission).then_some(word));
+    ApiKeyShown {
+        id: key.id(),
+        api_key: &credentials.key,
+        api_secret: with_secret.then_some(credentials.secret.as_str()),
+        label: key.label(),
+        permissions: permitted.collect(),
+        ip_whitelist: key.ip_whitelist(),
+        expires_at: key.expires_at_s(),
+        enabled: key.is_enabled(),
+        created_at: key.created_at_s(),
+        last_used_at: key.last_used_at_s(),
     }
 }
 

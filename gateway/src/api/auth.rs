@@ -1,8 +1,8 @@
 //! Login by wallet signature (`spot.md` 2.1): a nonce, then a token. The first login of an address makes its account. Logout takes
 //! tokens back (`durability.md` 2.9).
 
-use super::docs::{ADDRESS, ADDRESS_SENT, Field, Param, Shape};
-use super::{Answer, Call, Error, Handler, Method, Response, Route, Weight};
+use super::docs::{ADDRESS_SENT, Field, Param, Shape};
+use super::{Call, Error, Method, Route, Weight, later, now};
 use crate::auth::access::Auth;
 use crate::auth::login::{Claim, LoginRefusal, nonce_text};
 use crate::auth::nonce::NONCE_LIFE_S;
@@ -14,7 +14,10 @@ use crate::ingress::Priority;
 use crate::worker::Worker;
 use ringside_core::command::{Command, CreateAccount};
 use ringside_core::ids::{AccountId, Address};
-use serde::{Deserialize, Serialize};
+use ringside_wire::access::{LoginNonce, LoginToken, TokenType};
+use ringside_wire::account::{DONE, Done};
+use ringside_wire::name::Address as Shown;
+use serde::Deserialize;
 use serde_json::Value;
 
 const INVALID_ADDRESS: Refusal = Refusal { status: 400, error: "invalid address" };
@@ -27,8 +30,6 @@ const SIGNATURE_INVALID: Refusal = Refusal { status: 401, error: "SIGNATURE_INVA
 pub(crate) const LOGIN_WEIGHT: u32 = 5;
 
 const NONCE: Shape = Shape::Pattern("^[0-9a-f]{32}$");
-const VERSION: Field =
-    Field::new("version", Shape::Integer, "Of `typed_data`; to be sent with its signature");
 const SIGNATURE: Shape = Shape::Pattern("^0x[0-9a-fA-F]{130}$");
 
 /// Rows of the routing table that this file answers.
@@ -37,24 +38,8 @@ pub static ROUTES: &[Route] = &[
         tag: "login",
         summary: "A nonce to sign, with the typed data (EIP-712) to hand to the wallet",
         params: &[Param::query("address", ADDRESS_SENT, "0x and 40 hex digits")],
-        response: Shape::Named(
-            "LoginNonce",
-            &[
-                Field::new("address", ADDRESS, "Lower case"),
-                Field::new("nonce", NONCE, "32 hex digits, good once"),
-                Field::new("issued_at", Shape::Integer, "UNIX seconds"),
-                Field::new("expires_at", Shape::Integer, "UNIX seconds; part of what is signed"),
-                VERSION,
-                Field::new("typed_data", Shape::Any, "What eth_signTypedData_v4 takes, of that version"),
-                Field::optional(
-                    "typed_data_2",
-                    Shape::Any,
-                    "The same of version 2, bound to this deployment, where version 1 is taken as well",
-                ),
-            ],
-        ),
         refusals: &[&[INVALID_ADDRESS]],
-        ..Route::new(Method::Get, "/api/v1/auth/nonce", Handler::Now(nonce))
+        ..Route::of(Method::Get, "/api/v1/auth/nonce", now!(nonce))
     },
     Route {
         weight: Weight::Fixed(LOGIN_WEIGHT),
@@ -66,28 +51,18 @@ pub static ROUTES: &[Route] = &[
             Field::new("signature", SIGNATURE, "0x and 130 hex digits: r, s, v"),
             Field::optional("version", Shape::Integer, "Of what was signed: 1, if not sent, or 2"),
         ]),
-        response: Shape::Named(
-            "LoginToken",
-            &[
-                Field::new("token", Shape::Text, "JWT; send it as Authorization: Bearer"),
-                Field::new("token_type", Shape::OneOf(&["Bearer"]), ""),
-                Field::new("address", ADDRESS, "Lower case"),
-                Field::new("expires_at", Shape::Integer, "UNIX seconds"),
-            ],
-        ),
         refusals: &[
             &[INVALID_ADDRESS, INVALID_SIGNATURE, INVALID_VERSION, NONCE_INVALID, SIGNATURE_INVALID],
             super::spot::OF_ENGINE,
         ],
-        ..Route::new(Method::Post, "/api/v1/auth/login", Handler::Later(|call| Box::pin(login(call))))
+        ..Route::of(Method::Post, "/api/v1/auth/login", later!(login))
     },
     Route {
         auth: Auth::JwtOnly(Denied::LoginOnly),
         tag: "login",
         summary: "Log out: every login token that the account has ends at once",
-        response: Shape::Object(&[Field::new("ok", Shape::Boolean, "true")]),
         refusals: &[&[refusal::DB_ERROR, refusal::INTERNAL]],
-        ..Route::new(Method::Post, "/api/v1/auth/logout", Handler::Later(|call| Box::pin(logout(call))))
+        ..Route::of(Method::Post, "/api/v1/auth/logout", later!(logout))
     },
 ];
 
@@ -104,18 +79,7 @@ impl From<LoginRefusal> for Error {
     }
 }
 
-fn nonce(call: &Call) -> Answer {
-    #[derive(Serialize)]
-    struct Issued {
-        address: String,
-        nonce: String,
-        issued_at: i64,
-        expires_at: i64,
-        version: u8,
-        typed_data: Value,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        typed_data_2: Option<Value>,
-    }
+fn nonce(call: &Call) -> Result<LoginNonce, Error> {
     let address = call.query().get("address").and_then(|text| parse_address(&text)).ok_or(INVALID_ADDRESS)?;
     let now_s = call.now_ms / 1_000;
     let (auth, config) = (&call.worker.shared.edge.auth, &*call.worker.config);
@@ -123,18 +87,18 @@ fn nonce(call: &Call) -> Answer {
     let nonce = nonce_text(&live.nonce);
     let typed_data = |is_bound| auth.login(config, &address, &nonce, &live, is_bound).typed_data();
     let takes_both = config.takes_login_version_1();
-    Ok(Response::of(&Issued {
-        address: address_text(&address),
+    Ok(LoginNonce {
+        address: Shown(address),
         issued_at: live.expires_at_s - NONCE_LIFE_S,
         expires_at: live.expires_at_s,
         version: if takes_both { 1 } else { 2 },
         typed_data: typed_data(!takes_both),
         typed_data_2: takes_both.then(|| typed_data(true)),
         nonce,
-    }))
+    })
 }
 
-async fn login(call: Call) -> Answer {
+async fn login(call: Call) -> Result<LoginToken, Error> {
     /// Members of the wrong type are judged like wrong text.
     #[derive(Deserialize)]
     struct Body {
@@ -146,13 +110,6 @@ async fn login(call: Call) -> Answer {
         signature: Value,
         #[serde(default)]
         version: Value,
-    }
-    #[derive(Serialize)]
-    struct Minted {
-        token: String,
-        token_type: &'static str,
-        address: String,
-        expires_at: i64,
     }
     let body: Body = call.json()?;
     let text = |value: Value| value.as_str().unwrap_or("").to_owned();
@@ -172,12 +129,11 @@ async fn login(call: Call) -> Answer {
     let issued_at_s = auth.logouts.issue_at_s(account, now_s);
     let minted = auth.tokens.mint(account, &signed.address, const_hex::encode(jti), issued_at_s);
     let (token, expires_at) = minted.map_err(internal)?;
-    let address = address_text(&signed.address);
-    tracing::info!(account, address, "logged in");
-    Ok(Response::of(&Minted { token, token_type: "Bearer", address, expires_at }))
+    tracing::info!(account, address = address_text(&signed.address), "logged in");
+    Ok(LoginToken { token, token_type: TokenType::Bearer, address: Shown(signed.address), expires_at })
 }
 
-async fn logout(call: Call) -> Answer {
+async fn logout(call: Call) -> Result<Done, Error> {
     let (account, now_s) = (call.account(), call.now_ms / 1_000);
     let shared = call.worker.shared.clone();
     // Where waiting for the disk delays nobody else.
@@ -185,7 +141,7 @@ async fn logout(call: Call) -> Answer {
     match ended {
         Ok(Ok(())) => {
             tracing::info!(account, "logged out");
-            Ok(Response::json("{\"ok\":true}"))
+            Ok(DONE)
         }
         Ok(Err(error)) => {
             tracing::error!(%error, "a logout could not be kept");

@@ -1,5 +1,7 @@
 //! The words in which a row describes its parameters and bodies; the OpenAPI document is made of them.
 
+use ringside_wire::schema::{self, Described};
+
 /// The shape of a JSON value.
 #[derive(Clone, Copy, Debug)]
 pub enum Shape {
@@ -7,6 +9,8 @@ pub enum Shape {
     Nothing,
     /// Any JSON value.
     Any,
+    /// What is derived from the type that is written.
+    Typed(Described),
     /// A string.
     Text,
     /// A string of this regular expression.
@@ -40,24 +44,20 @@ pub enum Shape {
 /// Name of a market as it may be sent, in any case.
 pub const SYMBOL_SENT: Shape = Shape::Pattern("^[A-Za-z0-9]{2,20}$");
 /// Name of a market as it is shown.
-pub const SYMBOL: Shape = Shape::Pattern("^[A-Z0-9]{2,20}$");
+pub const SYMBOL: Shape = Shape::Pattern(schema::SYMBOL);
 /// Name of a token.
-pub const TOKEN: Shape = Shape::Pattern("^[A-Z0-9]{1,10}$");
+pub const TOKEN: Shape = Shape::Pattern(schema::TOKEN);
 /// Id of an order as it is shown.
-pub const UUID: Shape = Shape::Pattern("^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$");
+pub const UUID: Shape = Shape::Pattern(schema::UUID);
 /// Id of an order as it may be sent.
 pub const UUID_SENT: Shape = Shape::Pattern("^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$");
 /// A wallet as it is shown.
-pub const ADDRESS: Shape = Shape::Pattern("^0x[0-9a-f]{40}$");
+pub const ADDRESS: Shape = Shape::Pattern(schema::ADDRESS);
 /// A wallet as it may be sent.
 pub const ADDRESS_SENT: Shape = Shape::Pattern("^0x[0-9a-fA-F]{40}$");
-/// Number of a trade.
-pub const TRADE_ID: Shape = Shape::Pattern("^[0-9]{1,20}$");
-/// An API key, and its secret.
-pub const API_KEY: Shape = Shape::Pattern("^[A-Za-z0-9]{64}$");
 
 /// A decimal that may be below zero.
-pub const SIGNED: Shape = Shape::Pattern("^-?[0-9]{1,20}(\\.[0-9]{1,18})?$");
+pub const SIGNED: Shape = Shape::Pattern(schema::SIGNED);
 
 /// A decimal, or null.
 pub const DECIMAL_OR_NULL: Shape = Shape::Nullable(&Shape::Decimal);

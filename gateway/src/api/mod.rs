@@ -27,6 +27,8 @@ pub use crate::http::response::{Answer, Error, Response};
 pub use call::{Call, Query};
 use docs::{Param, Shape};
 pub use hyper::StatusCode;
+use ringside_wire::schema::{Described, JsonSchema};
+use serde::Serialize;
 use std::pin::Pin;
 
 /// One route. Check order, the same for all (`spot.md` 3): ban 418, weight 429 · path 404, method 405 · body size 413 ·
@@ -101,6 +103,11 @@ impl Route {
             named_refusals: &[],
         }
     }
+
+    /// The same with a handler whose type says what is answered.
+    pub const fn of(method: Method, path: &'static str, Answers { response, handler }: Answers) -> Route {
+        Route { response, ..Route::new(method, path, handler) }
+    }
 }
 
 /// An HTTP method that a row may have.
@@ -174,6 +181,87 @@ pub enum Handler {
     /// or, where requests come fast, a function that reads the call at once and waits with what it read alone.
     Later(fn(Call) -> Later),
 }
+
+/// What a handler with an answer of a type may return: that, and what is beside the body.
+pub trait Written {
+    /// The body's type.
+    type Body: JsonSchema;
+
+    /// The answer.
+    fn response(self) -> Response;
+}
+
+impl<T: Serialize + JsonSchema> Written for T {
+    type Body = T;
+
+    fn response(self) -> Response {
+        Response::of(&self)
+    }
+}
+
+/// A body, and what it is charged beyond the weight of its row.
+pub struct Weighed<T>(pub T, pub u32);
+
+impl<T: Serialize + JsonSchema> Written for Weighed<T> {
+    type Body = T;
+
+    fn response(self) -> Response {
+        Response::of(&self.0).weighing(self.1)
+    }
+}
+
+/// A handler and the type of what it answers, so that a row can describe nothing else than what is written. Made by [`now!`] and
+/// [`later!`].
+pub struct Answers {
+    /// What it answers.
+    pub response: Shape,
+    /// The handler.
+    pub handler: Handler,
+}
+
+/// The shape of an answer of a type, for rows whose handler also answers what others have written.
+pub const fn answer<T: JsonSchema>() -> Shape {
+    Shape::Typed(Described::of::<T>())
+}
+
+/// The shape of what a handler answers at once.
+pub const fn shape_now<T: Written>(_: fn(&Call) -> Result<T, Error>) -> Shape {
+    Shape::Typed(Described::of::<T::Body>())
+}
+
+/// The shape of what a handler answers that waits.
+pub const fn shape_later<T: Written, F: Future<Output = Result<T, Error>>>(_: fn(Call) -> F) -> Shape {
+    Shape::Typed(Described::of::<T::Body>())
+}
+
+/// The [`Answers`] of `fn(&Call) -> Result<T, Error>`.
+macro_rules! now {
+    ($handle:expr) => {
+        $crate::api::Answers {
+            response: $crate::api::shape_now($handle),
+            handler: $crate::api::Handler::Now(|call| {
+                let handle: fn(&$crate::api::Call) -> Result<_, $crate::api::Error> = $handle;
+                handle(call).map($crate::api::Written::response)
+            }),
+        }
+    };
+}
+
+/// The [`Answers`] of `async fn(Call) -> Result<T, Error>`; one that is no `async fn` reads what it needs of the call at once.
+macro_rules! later {
+    ($handle:expr) => {
+        $crate::api::Answers {
+            response: $crate::api::shape_later($handle),
+            handler: $crate::api::Handler::Later(|call| {
+                let handle: fn($crate::api::Call) -> _ = $handle;
+                let answer = handle(call);
+                Box::pin(async move { answer.await.map($crate::api::Written::response) })
+            }),
+        }
+    };
+}
+
+pub(crate) use {later, now};
 
 #[cfg(test)]
 mod tests {

@@ -4,7 +4,7 @@
 //! What two operators must want waits for the second one ([`for_two`]), and is then carried out as any other request.
 
 use super::docs::{Field, Param, Shape};
-use super::{Call, Error, Handler, Response, StatusCode};
+use super::{Call, Error, Handler, Response, StatusCode, Written};
 use crate::auth::access::{Acting, Operator};
 use crate::dialect::account::audit::PARTS_MAX;
 use crate::dialect::account::refusal;
@@ -173,6 +173,25 @@ pub fn for_two(call: &Call, action: &Action<'_>) -> Result<Option<Response>, Err
     tracing::info!(%id, %by, ip = %call.noted_ip().to_canonical(), path, detail = %action.detail, "waits for a second operator");
     let body = json!({ "approval_id": waiting.id, "expires_at": waiting.expires_ms }).to_string();
     Ok(Some(Response::new(StatusCode::ACCEPTED, JSON, body.into())))
+}
+
+/// What an action of two operators is answered: what was done, or that it waits ([`for_two`]).
+pub enum ForTwo<T> {
+    /// Both want it.
+    Done(T),
+    /// One does.
+    Waits(Response),
+}
+
+impl<T: Written> Written for ForTwo<T> {
+    type Body = T::Body;
+
+    fn response(self) -> Response {
+        match self {
+            ForTwo::Done(body) => body.response(),
+            ForTwo::Waits(response) => response,
+        }
+    }
 }
 
 /// As many notes as the texts need, at least one and at most [`PARTS_MAX`].

@@ -1,7 +1,7 @@
 //! What both kinds of withdrawals share: from a request to its signature, and reading them. The rows and what refusals are
 //! called belong to the dialects: `spot/withdrawal.rs`, and the routes of accounts.
 
-use super::{Answer, Call, Response};
+use super::{Call, Response};
 use crate::chain::Consent;
 use crate::chain::desk::NotSigned;
 use crate::dialect::spot::id::{ParsedUuid, parse};
@@ -14,6 +14,7 @@ use ringside_core::reject::Reject;
 use ringside_views::Views;
 use ringside_views::deposit::TokenRecord;
 use ringside_views::withdrawal::WithdrawalRecord;
+use ringside_wire::spot::chain::Withdrawal;
 
 /// Why a request gave no signature.
 pub enum Fault {
@@ -199,7 +200,7 @@ pub fn list(
     status: Option<WithdrawalStatus>,
     before: Option<WithdrawalId>,
     limit: usize,
-) -> Answer {
+) -> Vec<Withdrawal> {
     let own = views.withdrawals().of_account(call.account());
     let wanted = own.filter(|record| {
         record.ledger == ledger
@@ -207,22 +208,18 @@ pub fn list(
             && status.is_none_or(|status| record.status == status)
             && before.is_none_or(|before| record.withdrawal < before)
     });
-    let rows: Vec<_> = wanted.take(limit).filter_map(|record| show(views, record)).collect();
-    Ok(Response::of(&rows))
+    wanted.take(limit).filter_map(|record| show(views, record)).collect()
 }
 
 /// One of the caller's withdrawals of a ledger, by the id in the path; `None` where it has no such.
-pub fn one(call: &Call, views: &Views, ledger: Ledger) -> Option<Response> {
+pub fn one(call: &Call, views: &Views, ledger: Ledger) -> Option<Withdrawal> {
     let Some(ParsedUuid::Order(withdrawal)) = parse(&call.path_param(0)) else { return None };
     let record = views.withdrawals().get(withdrawal)?;
     let is_own = record.account == call.account() && record.ledger == ledger && record.is_shown();
-    show(views, record).filter(|_| is_own).map(|shown| Response::of(&shown))
+    show(views, record).filter(|_| is_own)
 }
 
-fn show<'a>(
-    views: &'a Views,
-    record: &WithdrawalRecord,
-) -> Option<crate::dialect::spot::withdrawal::Shown<'a>> {
+fn show(views: &Views, record: &WithdrawalRecord) -> Option<Withdrawal> {
     let vault = views.withdrawals().vault(record.vault)?;
-    Some(shown(record, vault, views.markets().asset_name(record.asset)?))
+    Some(shown(record, vault, padded(views.markets().asset_name(record.asset)?)?))
 }

@@ -8,7 +8,6 @@ mod tree;
 
 use crate::boot::{self, ViewFold};
 use crate::config::Config;
-use crate::dialect::decimal::{write_amount, write_entry, write_total};
 use anyhow::{Result, ensure};
 use ringside_core::Engine;
 use ringside_core::command::{self, Command};
@@ -17,6 +16,7 @@ use ringside_core::ids::{AccountId, Sequence};
 use ringside_core::reject::Reject;
 use ringside_persist::read::look::{Seen, look};
 use ringside_views::Views;
+use ringside_wire::decimal::{write_amount, write_entry, write_total};
 use serde_json::{Value, json};
 use std::path::Path;
 

@@ -15,8 +15,8 @@
 //! configuration: they travel as commands.
 
 use super::value::{Value, Wanted};
-use crate::dialect::decimal::{parse_amount, parse_entry};
 use ringside_core::money::{AMOUNT_UNIT, MONEY_UNIT, Money, Price};
+use ringside_wire::decimal::{parse_amount, parse_entry};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;

@@ -2,10 +2,10 @@
 
 use super::origin::Origin;
 use crate::dialect::address::parse_address;
-use crate::dialect::decimal;
 use crate::dialect::fapi::text;
 use ringside_core::ids::Address;
 use ringside_core::money::{AMOUNT_UNIT, Amount};
+use ringside_wire::decimal;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;

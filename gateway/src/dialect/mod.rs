@@ -3,7 +3,6 @@
 
 pub mod account;
 pub mod address;
-pub mod decimal;
 pub mod fapi;
 pub mod spot;
 

@@ -1,8 +1,8 @@
 //! Pushes, encoded in the forms that are wanted, and the envelope around the data of each.
 
 use super::topic::Topic;
-use crate::dialect::decimal::write_u64;
 use bytes::Bytes;
+use ringside_wire::decimal::write_u64;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 /// In which shape a listener wants its pushes.

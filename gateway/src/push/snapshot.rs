@@ -12,6 +12,7 @@ use ringside_views::kline::{Interval, Kline};
 use ringside_views::market::MarketRecord;
 use ringside_views::perpetual::market::PerpetualMarket;
 use ringside_views::ticker::Ticker;
+use ringside_wire::write;
 
 /// Levels of a side in a snapshot of the spot side.
 const LEVELS: usize = 1_000;
@@ -69,12 +70,12 @@ impl Snapshot {
         };
         match self {
             Snapshot::Depth { update_id, bids, asks } => {
-                out.reserve(encode::TRADE_LEN + (bids.len() + asks.len()) * encode::LEVEL_LEN);
-                encode::depth(out, market, update_id, &bids, &asks);
+                out.reserve(256 + (bids.len() + asks.len()) * 32);
+                write(out, &encode::depth(market, update_id, bids, asks));
             }
-            Snapshot::Ticker(ticker) => push::ticker(out, &ticker, market),
+            Snapshot::Ticker(ticker) => write(out, &push::ticker(&ticker, market)),
             Snapshot::Kline(kline, interval, is_closed) => {
-                push::kline(out, &kline, interval, is_closed, market);
+                write(out, &push::kline(&kline, interval, is_closed, market));
             }
             Snapshot::Perpetual(..) => {}
         }

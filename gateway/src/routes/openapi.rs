@@ -9,6 +9,7 @@ use crate::dialect::fapi::refusal;
 use crate::http::fault::{Denied, Fault, Unsigned};
 use crate::http::order_rate::OrderCount;
 use crate::ws::request::methods;
+use ringside_wire::schema::DECIMAL;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -322,9 +323,9 @@ fn permission(auth: Auth) -> Option<&'static str> {
 
 /// The schema of a shape; named ones are put into the components and referred to.
 fn schema(shape: &Shape, schemas: &mut Map<String, Value>) -> Value {
-    const DECIMAL: &str = "^[0-9]{1,20}(\\.[0-9]{1,18})?$";
     match shape {
         Shape::Nothing | Shape::Any => json!({}),
+        Shape::Typed(described) => described.schema(schemas),
         Shape::Text => json!({ "type": "string" }),
         Shape::Pattern(pattern) => json!({ "type": "string", "pattern": pattern }),
         Shape::Decimal => json!({ "type": "string", "pattern": DECIMAL }),
@@ -414,25 +415,15 @@ mod tests {
 
     #[test]
     fn one_name_is_one_shape_and_every_reference_leads_somewhere() {
-        fn walk(shape: &Shape, seen: &mut BTreeMap<&'static str, String>) {
-            match shape {
-                Shape::Nullable(shape) | Shape::List(shape) => walk(shape, seen),
-                Shape::Tuple(shapes) | Shape::Either(shapes) => {
-                    shapes.iter().for_each(|shape| walk(shape, seen))
-                }
-                Shape::Object(fields) => fields.iter().for_each(|field| walk(&field.shape, seen)),
-                Shape::Named(name, fields) => {
-                    let text = format!("{fields:?}");
-                    assert_eq!(seen.entry(name).or_insert_with(|| text.clone()), &text, "{name}");
-                    fields.iter().for_each(|field| walk(&field.shape, seen));
-                }
-                _ => {}
-            }
-        }
-        let mut seen = BTreeMap::new();
+        let mut seen: Map<String, Value> = Map::new();
         for route in routes() {
-            walk(&route.body, &mut seen);
-            walk(&route.response, &mut seen);
+            for shape in [&route.body, &route.response] {
+                let mut named = Map::new();
+                schema(shape, &mut named);
+                for (name, schema) in named {
+                    assert_eq!(seen.entry(name.clone()).or_insert_with(|| schema.clone()), &schema, "{name}");
+                }
+            }
         }
         let document = document(routes());
         let text = document.to_string();
@@ -441,7 +432,7 @@ mod tests {
             let name = part.split('"').next().unwrap();
             assert!(schemas.contains_key(name), "{name}");
         }
-        assert!(seen.keys().all(|name| schemas.contains_key(*name)));
+        assert!(seen.keys().all(|name| schemas.contains_key(name)));
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Shapes of frames: what clients send, parsed; what they are answered, written.
 
 use super::stream::request::Request;
-use crate::dialect::decimal::write_i64;
 use crate::dialect::spot::decode;
 use crate::push::envelope::finished;
+use ringside_wire::decimal::write_i64;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;

@@ -6,8 +6,8 @@ use crate::exchange::venue::Venue;
 use crate::exchange::{Exchange, START_S};
 use ringside_core::command::{AdvanceTime, Command, FeedPrice, SetMarginMode, SetSource};
 use ringside_core::ids::FIRST_PERPETUAL;
-use ringside_gateway::api::docs::{Field, Shape as Described};
 use ringside_gateway::dialect::Dialect;
+use ringside_gateway::routes::openapi::document;
 use ringside_gateway::routes::routes;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -331,62 +331,73 @@ fn keys_and_types_are_those_that_clients_know() {
 }
 
 /// Why a value is not what the document describes: the place, and what stands there.
-fn misfit(described: &Described, value: &Value, place: &str) -> Result<(), String> {
-    let is = |holds: bool| if holds { Ok(()) } else { Err(format!("{place}: {value} is no {described:?}")) };
-    let is_decimal =
-        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte == b'.' || byte.is_ascii_digit());
-    match (described, value) {
-        (Described::Text, value) => is(value.is_string()),
-        // The one pattern of these answers: a decimal with its sign.
-        (Described::Pattern(_), Value::String(text)) => {
-            is(is_decimal(text.strip_prefix('-').unwrap_or(text)))
+fn misfit(described: &Value, document: &Value, value: &Value, place: &str) -> Result<(), String> {
+    let is = |holds: bool| if holds { Ok(()) } else { Err(format!("{place}: {value} is no {described}")) };
+    let list = |name: &str| described[name].as_array().map(Vec::as_slice);
+    if let Some(name) = described["$ref"].as_str() {
+        return misfit(document.pointer(&name[1..]).expect("it is there"), document, value, place);
+    }
+    if let Some(all) = list("anyOf") {
+        let misfits: Vec<String> =
+            all.iter().map_while(|one| misfit(one, document, value, place).err()).collect();
+        return if misfits.len() < all.len() { Ok(()) } else { Err(misfits.join("; ")) };
+    }
+    if let Some(words) = list("enum") {
+        return is(words.contains(value));
+    }
+    match (described["type"].as_str(), value) {
+        // The two patterns of these answers are decimals, one with its sign.
+        (Some("string"), Value::String(text)) => {
+            let is_decimal = |text: &str| {
+                !text.is_empty() && text.bytes().all(|byte| byte == b'.' || byte.is_ascii_digit())
+            };
+            is(match described["pattern"].as_str() {
+                None => true,
+                Some(pattern) if pattern.starts_with("^-?") => {
+                    is_decimal(text.strip_prefix('-').unwrap_or(text))
+                }
+                Some(_) => is_decimal(text),
+            })
         }
-        (Described::Decimal, Value::String(text)) => is(is_decimal(text)),
-        (Described::OneOf(words), Value::String(text)) => is(words.contains(&text.as_str())),
-        (Described::Integer, value) => is(value.is_i64() || value.is_u64()),
-        (Described::Number, value) => is(value.is_number()),
-        (Described::Boolean, value) => is(value.is_boolean()),
-        (Described::Nullable(_), Value::Null) => Ok(()),
-        (Described::Nullable(described), value) => misfit(described, value, place),
-        (Described::List(described), Value::Array(rows)) => {
-            rows.iter().try_for_each(|row| misfit(described, row, &format!("{place}[]")))
-        }
-        (Described::Tuple(all), Value::Array(row)) => {
-            is(all.len() == row.len())?;
-            all.iter().zip(row).try_for_each(|(described, value)| misfit(described, value, place))
-        }
-        (Described::Either(all), value) => {
-            let misfits: Vec<String> =
-                all.iter().map_while(|described| misfit(described, value, place).err()).collect();
-            if misfits.len() < all.len() { Ok(()) } else { Err(misfits.join("; ")) }
-        }
-        (Described::Object(fields) | Described::Named(_, fields), Value::Object(members)) => {
-            let field = |name: &str| fields.iter().find(|field: &&Field| field.name == name);
-            for (name, value) in members {
-                let field = field(name).ok_or_else(|| format!("{place}.{name} is not described"))?;
-                misfit(&field.shape, value, &format!("{place}.{name}"))?;
+        (Some("integer"), value) => is(value.is_i64() || value.is_u64()),
+        (Some("number"), value) => is(value.is_number()),
+        (Some("boolean"), value) => is(value.is_boolean()),
+        (Some("null"), value) => is(value.is_null()),
+        (Some("array"), Value::Array(row)) => match list("prefixItems") {
+            Some(all) => {
+                is(all.len() == row.len())?;
+                all.iter().zip(row).try_for_each(|(one, value)| misfit(one, document, value, place))
             }
-            let missing = fields.iter().find(|field| field.required && !members.contains_key(field.name));
-            missing.map_or(Ok(()), |field| Err(format!("{place}.{} is missing", field.name)))
+            None => row
+                .iter()
+                .try_for_each(|value| misfit(&described["items"], document, value, &format!("{place}[]"))),
+        },
+        (Some("object"), Value::Object(members)) => {
+            for (name, value) in members {
+                let member = described["properties"].get(name);
+                let member = member.ok_or_else(|| format!("{place}.{name} is not described"))?;
+                misfit(member, document, value, &format!("{place}.{name}"))?;
+            }
+            let mut required = list("required").expect("it is said").iter().filter_map(Value::as_str);
+            let missing = required.find(|name| !members.contains_key(*name));
+            missing.map_or(Ok(()), |name| Err(format!("{place}.{name} is missing")))
         }
-        (Described::Any, _) => Ok(()),
+        (None, _) => is(described.as_object().is_some_and(|described| described.is_empty())),
         _ => is(false),
     }
 }
 
 #[test]
 fn the_document_describes_every_answer() {
-    let described: BTreeMap<String, Described> = routes()
-        .filter(|route| route.dialect == Dialect::Fapi)
-        .map(|route| (format!("{} {}", route.method.name(), route.path), route.response))
-        .collect();
-    let wrong: Vec<String> =
-        ours().iter().filter_map(|(route, body)| misfit(&described[route], body, route).err()).collect();
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    let left_open: Vec<&String> = described
+    let document = document(routes());
+    let described = |route: &str| {
+        let (method, path) = route.split_once(' ').expect("method and path");
+        let answer = &document["paths"][path][method.to_ascii_lowercase()]["responses"]["200"];
+        &answer["content"]["application/json"]["schema"]
+    };
+    let wrong: Vec<String> = ours()
         .iter()
-        .filter(|(_, shape)| matches!(shape, Described::Any))
-        .map(|(route, _)| route)
+        .filter_map(|(route, body)| misfit(described(route), &document, body, route).err())
         .collect();
-    assert!(left_open.is_empty(), "not described: {left_open:?}");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -16,7 +16,7 @@ use ringside_gateway::dialect::fapi::{encode, margin, order};
 use ringside_views::Views;
 use ringside_views::perpetual::Perpetuals;
 use rust_decimal::Decimal;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use zerocopy::FromZeros;
@@ -79,7 +79,7 @@ impl Rows {
             assert_eq!(*known, decimal(&row["wallet_balance"]), "changes add up: {row}");
         }
         if let Some(last) = rows.last() {
-            let shown = encode::account(&margin::figures(views, account), views.orders(), 2);
+            let shown = json!(encode::account(&margin::figures(views, account), views.orders()));
             assert_eq!(last["available_balance"], shown["availableBalance"]);
         }
         for row in told(UserChannel::VipTier, account, events, views, 0) {
@@ -109,13 +109,13 @@ impl Rows {
 /// Compares what a reader knows with what REST shows.
 fn check(reader: &Reader, account: u32, views: &Perpetuals) {
     let figures = margin::figures(views, account);
-    let shown = encode::account(&figures, views.orders(), 2);
+    let shown = json!(encode::account(&figures, views.orders()));
     let asset = &shown["assets"][0];
     let (wallet, cross) = reader.wallet.unwrap_or_default();
     assert_eq!(wallet, decimal(&asset["walletBalance"]), "wallet of {account}");
     assert_eq!(cross, decimal(&asset["crossWalletBalance"]), "cross wallet of {account}");
     for held in &figures.held {
-        let row = encode::position_risk(held);
+        let row = json!(encode::position_risk(held));
         let symbol = row["symbol"].as_str().unwrap();
         let Some(known) = reader.positions.get(symbol) else {
             assert_eq!(row["positionAmt"], "0", "nobody told {account} of {row}");

@@ -2,39 +2,25 @@
 //! name of both.
 
 use super::{OF_ENGINE, get};
-use crate::api::docs::{Field, Param, Shape};
+use crate::api::docs::{Param, Shape};
 use crate::api::operate::own;
-use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
+use crate::api::{Answer, Answers, Call, Error, Handler, Method, Route, now};
 use crate::auth::access::Auth;
 use crate::dialect::Dialect;
 use crate::dialect::account::refusal;
 use crate::worker::approvals::{Denial, Waiting};
-use serde_json::{Value, json};
+use ringside_wire::account::operator::Approval;
+use ringside_wire::account::{DONE, Done, Items};
 
 const ID: Param = Param::path("id", Shape::Pattern("^[0-9a-f]{16}$"), "Of the request that waits");
-const WAITING: Shape = Shape::Named(
-    "Approval",
-    &[
-        Field::new("approval_id", Shape::Text, "16 hex digits"),
-        Field::new("method", Shape::Text, "Of the request"),
-        Field::new("path", Shape::Text, "Of the request"),
-        Field::new("detail", Shape::Text, "Everything that it asks for, as the audit log will have it"),
-        Field::new("reason", Shape::Text, ""),
-        Field::new("proposed_by", Shape::Text, "The operator who asked"),
-        Field::new("created_at", Shape::Integer, "UNIX milliseconds"),
-        Field::new("expires_at", Shape::Integer, "UNIX milliseconds: 15 minutes later, or at a restart"),
-    ],
-);
-
-const fn row(method: Method, summary: &'static str, response: Shape, handler: Handler) -> Route {
+const fn row(method: Method, summary: &'static str, answers: Answers) -> Route {
     Route {
         dialect: Dialect::Account,
         auth: Auth::Admin,
         tag: "admin",
         summary,
         params: &[ID],
-        response,
-        ..Route::new(method, "/admin/approvals/{id}", handler)
+        ..Route::of(method, "/admin/approvals/{id}", answers)
     }
 }
 
@@ -47,8 +33,7 @@ pub static ROUTES: &[Route] = &[
             Auth::Admin,
             "Requests that wait for a second operator, oldest first",
             &[],
-            Shape::Object(&[Field::new("items", Shape::List(&WAITING), "")]),
-            Handler::Now(list),
+            now!(list),
         )
     },
     Route {
@@ -66,38 +51,32 @@ pub static ROUTES: &[Route] = &[
         ..row(
             Method::Post,
             "Agree to another operator's request: it is carried out now, once, whatever comes of it",
-            Shape::Any,
-            Handler::Later(|call| Box::pin(agree(call))),
+            Answers { response: Shape::Any, handler: Handler::Later(|call| Box::pin(agree(call))) },
         )
     },
     Route {
         named_refusals: &[&[refusal::NOT_FOUND, refusal::FORBIDDEN]],
-        ..row(
-            Method::Delete,
-            "Take a request back that waits",
-            Shape::Object(&[Field::new("ok", Shape::Boolean, "true")]),
-            Handler::Now(take_back),
-        )
+        ..row(Method::Delete, "Take a request back that waits", now!(take_back))
     },
 ];
 
-fn list(call: &Call) -> Answer {
+fn list(call: &Call) -> Result<Items<Approval>, Error> {
     let waiting = call.worker.shared.edge.approvals.list(call.now_ms);
-    let items: Vec<Value> = waiting.iter().map(shown).collect();
-    Ok(Response::of(&json!({ "items": items })))
+    Ok(Items { items: waiting.iter().map(shown).collect() })
 }
 
-fn shown(waiting: &Waiting) -> Value {
-    json!({
-        "approval_id": waiting.id,
-        "method": waiting.method,
-        "path": waiting.path,
-        "detail": waiting.detail,
-        "reason": waiting.reason,
-        "proposed_by": waiting.proposed_by,
-        "created_at": waiting.created_ms,
-        "expires_at": waiting.expires_ms,
-    })
+fn shown(waiting: &Waiting) -> Approval {
+    let Waiting { id, method, path, detail, reason, proposed_by, created_ms, expires_ms } = waiting.clone();
+    Approval {
+        approval_id: id,
+        method,
+        path,
+        detail,
+        reason,
+        proposed_by,
+        created_at: created_ms,
+        expires_at: expires_ms,
+    }
 }
 
 fn unknown() -> Error {
@@ -124,12 +103,12 @@ async fn agree(call: Call) -> Answer {
     carry_out(call.worker.clone(), acting, call.now_ms).await
 }
 
-fn take_back(call: &Call) -> Answer {
+fn take_back(call: &Call) -> Result<Done, Error> {
     let operator = own(call)?;
     let id = call.path_param(0);
     if !call.worker.shared.edge.approvals.take_back(&id, call.now_ms) {
         return Err(unknown());
     }
     tracing::info!(%id, by = %operator.name, ip = %call.noted_ip().to_canonical(), "taken back");
-    Ok(Response::json("{\"ok\":true}"))
+    Ok(DONE)
 }

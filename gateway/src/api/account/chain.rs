@@ -5,14 +5,13 @@
 use super::{OF_ENGINE, OF_VIEWS, get, reason, unavailable, views};
 use crate::api::docs::{ADDRESS, Field, Shape};
 use crate::api::operate::{Action, REASON_NEEDED, Subject, cut, operate, own};
-use crate::api::{Answer, Call, Handler, Method, Response, Route};
+use crate::api::{Call, Error, Method, Route, later, now};
 use crate::auth::access::Auth;
 use crate::chain::Replaced;
 use crate::dialect::Dialect;
 use crate::dialect::account::params::typed;
 use crate::dialect::account::refusal::{self, invalid};
 use crate::dialect::address::{address_text, parse_address};
-use crate::dialect::fapi::text;
 use crate::dialect::spot::id::order_uuid_text;
 use const_hex::encode_prefixed;
 use ringside_core::command::{HeldReason, RewindVault, pause};
@@ -20,34 +19,12 @@ use ringside_core::event::RewindStage;
 use ringside_core::ids;
 use ringside_views::Views;
 use ringside_views::deposit::{DepositRecord, VaultBook};
+use ringside_wire::account::chain::{
+    ChainDeposit, ChainState, ChainWithdrawal, HeldDeposit, HeldFor, ReplacedBlocks, RewindAgreed, VaultState,
+};
+use ringside_wire::name::Address;
+use ringside_wire::number::Amount;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
-
-const EVENT: Shape = Shape::Any;
-const REPLACED: Shape = Shape::Object(&[
-    Field::new("last_block", Shape::Integer, "The last that was final"),
-    Field::new(
-        "kept_block",
-        Shape::Integer,
-        "The newest final block that is still there; 0: go back to the begin",
-    ),
-    Field::new("kept_hash", Shape::Text, ""),
-    Field::new("withdrawals", Shape::List(&EVENT), "Confirmed above it; they are on their way again then"),
-    Field::new(
-        "deposits",
-        Shape::List(&EVENT),
-        "Credited above it; they stay so, and count once when mined again",
-    ),
-    Field::new("proposed_by", Shape::Nullable(&Shape::Text), "Who wants to go back, until another agrees"),
-]);
-const VAULT: Shape = Shape::Object(&[
-    Field::new("vault_address", ADDRESS, ""),
-    Field::new("block", Shape::Integer, "The last final block"),
-    Field::new("deposits", Shape::Integer, "Taken so far"),
-    Field::new("releases", Shape::Integer, "Taken so far"),
-    Field::new("signer", ADDRESS, "Whose signatures it pays for, as far as is final"),
-    Field::new("replaced", Shape::Nullable(&REPLACED), "Where final blocks were replaced"),
-]);
 
 /// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
@@ -59,13 +36,7 @@ pub static ROUTES: &[Route] = &[
             Auth::Admin,
             "What the chain's side waits for, and why withdrawals are paused",
             &[],
-            Shape::Object(&[
-                Field::new("paused", Shape::List(&Shape::Text), "operator, chain, alarm, vault, reserves"),
-                Field::new("reason", Shape::Nullable(&Shape::Text), ""),
-                Field::new("vaults", Shape::List(&VAULT), ""),
-                Field::new("held_deposits", Shape::List(&EVENT), "Nobody's until what holds them is gone"),
-            ]),
-            Handler::Now(show),
+            now!(show),
         )
     },
     Route {
@@ -83,98 +54,93 @@ pub static ROUTES: &[Route] = &[
             ),
             REASON_NEEDED,
         ]),
-        response: Shape::Object(&[
-            Field::new("agreed", Shape::Boolean, "false: it is proposed"),
-            Field::new("proposed_by", Shape::Text, ""),
-            Field::new("agreed_by", Shape::Nullable(&Shape::Text), "null while it is proposed"),
-        ]),
         named_refusals: &[&[refusal::INVALID_PARAMETER, refusal::NOT_FOUND, refusal::FORBIDDEN], OF_ENGINE],
-        ..Route::new(Method::Post, "/admin/chain/rewind", Handler::Later(|call| Box::pin(rewind(call))))
+        ..Route::of(Method::Post, "/admin/chain/rewind", later!(rewind))
     },
 ];
 
-fn show(call: &Call) -> Answer {
+fn show(call: &Call) -> Result<ChainState, Error> {
     let views = views(call)?;
     let bits = views.withdrawals().paused();
-    let paused: Vec<_> =
-        pause::WORDS.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, word)| word).collect();
     let all = call.worker.shared.seen.replaced();
-    let vaults: Vec<Value> = (0..)
-        .zip(views.withdrawals().vaults())
-        .map(|(number, vault)| {
-            let book = views.deposits().vault(number).cloned().unwrap_or_default();
-            let is_it = |of: &&Replaced| (of.chain_id, of.vault) == (vault.chain_id, vault.address);
-            json!({
-                "chain_id": vault.chain_id,
-                "vault_address": address_text(&vault.address),
-                "block": vault.block,
-                "deposits": book.deposits(),
-                "releases": book.releases,
-                "signer": address_text(&book.signer),
-                "replaced": all.iter().find(is_it).map(|of| replaced(&views, number, &book, of)),
-            })
-        })
-        .collect();
-    let held: Vec<Value> = views.deposits().held().map(|record| held(&views, record)).collect();
-    Ok(Response::of(&json!({
-        "paused": paused, "reason": views.withdrawals().pause_reason(), "vaults": vaults, "held_deposits": held,
-    })))
+    let vaults = (0..).zip(views.withdrawals().vaults()).map(|(number, vault)| {
+        let book = views.deposits().vault(number).cloned().unwrap_or_default();
+        let is_it = |of: &&Replaced| (of.chain_id, of.vault) == (vault.chain_id, vault.address);
+        VaultState {
+            chain_id: vault.chain_id,
+            vault_address: Address(vault.address),
+            block: vault.block,
+            deposits: book.deposits(),
+            releases: book.releases,
+            signer: Address(book.signer),
+            replaced: all.iter().find(is_it).map(|of| replaced(&views, number, &book, of)),
+        }
+    });
+    Ok(ChainState {
+        paused: pause::WORDS.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, word)| *word).collect(),
+        reason: views.withdrawals().pause_reason().map(str::to_owned),
+        vaults: vaults.collect(),
+        held_deposits: views.deposits().held().map(|record| held(&views, record)).collect(),
+    })
 }
 
-fn held(views: &Views, record: &DepositRecord) -> Value {
+fn held(views: &Views, record: &DepositRecord) -> HeldDeposit {
     let reason = match record.reason {
-        HeldReason::None => "none",
-        HeldReason::TokenUnknown => "token_unknown",
-        HeldReason::TokenPaused => "token_paused",
-        HeldReason::OutOfRange => "out_of_range",
-        HeldReason::Nobody => "nobody",
+        HeldReason::None => HeldFor::None,
+        HeldReason::TokenUnknown => HeldFor::TokenUnknown,
+        HeldReason::TokenPaused => HeldFor::TokenPaused,
+        HeldReason::OutOfRange => HeldFor::OutOfRange,
+        HeldReason::Nobody => HeldFor::Nobody,
     };
-    let mut shown = deposit(record);
-    shown["reason"] = json!(reason);
+    let ChainDeposit { amount, block_number, number, token_address, tx_hash, user_address, value } =
+        deposit(record);
     let vault = views.withdrawals().vault(record.vault);
-    shown["vault_address"] = json!(vault.map(|vault| address_text(&vault.address)));
-    shown
+    let vault_address = vault.map(|vault| Address(vault.address));
+    HeldDeposit {
+        amount,
+        block_number,
+        number,
+        reason,
+        token_address,
+        tx_hash,
+        user_address,
+        value,
+        vault_address,
+    }
 }
 
-fn deposit(record: &DepositRecord) -> Value {
-    json!({
-        "number": record.number,
-        "user_address": address_text(&record.address),
-        "token_address": address_text(&record.token),
-        "value": record.value.to_string(),
-        "amount": text::amount(record.amount),
-        "tx_hash": encode_prefixed(record.tx_hash),
-        "block_number": record.block,
-    })
+fn deposit(record: &DepositRecord) -> ChainDeposit {
+    ChainDeposit {
+        number: record.number,
+        user_address: Address(record.address),
+        token_address: Address(record.token),
+        value: record.value.to_string(),
+        amount: Amount(record.amount),
+        tx_hash: encode_prefixed(record.tx_hash),
+        block_number: record.block,
+    }
 }
 
-fn replaced(views: &Views, number: u16, book: &VaultBook, of: &Replaced) -> Value {
-    let withdrawals: Vec<Value> = views
-        .withdrawals()
-        .confirmed_above(number, of.kept.block)
-        .iter()
-        .map(|record| {
-            json!({
-                "id": order_uuid_text(record.withdrawal),
-                "user_address": views.accounts().address(record.account).map(address_text),
-                "token": views.markets().asset_name(record.asset),
-                "amount": text::amount(record.amount),
-                "nonce": record.nonce,
-                "tx_hash": record.release.map(|release| encode_prefixed(release.tx_hash)),
-                "block_number": record.release.map(|release| release.block),
-            })
-        })
-        .collect();
-    let deposits: Vec<Value> = views.deposits().above(number, of.kept.block).map(deposit).collect();
+fn replaced(views: &Views, number: u16, book: &VaultBook, of: &Replaced) -> ReplacedBlocks {
+    let confirmed = views.withdrawals().confirmed_above(number, of.kept.block);
+    let withdrawals = confirmed.iter().map(|record| ChainWithdrawal {
+        id: order_uuid_text(record.withdrawal),
+        user_address: views.accounts().address(record.account).copied().map(Address),
+        token: views.markets().asset_name(record.asset).map(str::to_owned),
+        amount: Amount(record.amount),
+        nonce: record.nonce,
+        tx_hash: record.release.map(|release| encode_prefixed(release.tx_hash)),
+        block_number: record.release.map(|release| release.block),
+    });
     let proposed = book.rewind.filter(|told| told.block == of.kept.block);
-    json!({
-        "last_block": of.last,
-        "kept_block": of.kept.block,
-        "kept_hash": encode_prefixed(of.kept.hash),
-        "withdrawals": withdrawals,
-        "deposits": deposits,
-        "proposed_by": proposed.map(|told| ids::text(&told.proposed_by).to_owned()),
-    })
+    ReplacedBlocks {
+        last_block: of.last,
+        kept_block: of.kept.block,
+        kept_hash: encode_prefixed(of.kept.hash),
+        withdrawals: withdrawals.collect(),
+        deposits: views.deposits().above(number, of.kept.block).map(deposit).collect(),
+        proposed_by: proposed.map(|told| ids::text(&told.proposed_by).to_owned()),
+    }
 }
 
 #[derive(serde::Deserialize)]
@@ -187,7 +153,7 @@ struct RewindBody<'a> {
     reason: Option<&'a RawValue>,
 }
 
-async fn rewind(call: Call) -> Answer {
+async fn rewind(call: Call) -> Result<RewindAgreed, Error> {
     // Two people decide, so each is proven here; and each has a reason.
     let operator = cut(&own(&call)?.name);
     let body: RewindBody<'_> = call.json()?;
@@ -246,9 +212,9 @@ async fn rewind(call: Call) -> Answer {
     let is_agreed = told.is_none_or(|told| told.stage != RewindStage::Proposed as u8);
     let proposed_by = told.map_or(operator, |told| told.proposed_by);
     let agreed_by = is_agreed.then(|| told.map_or(operator, |told| told.agreed_by));
-    Ok(Response::of(&json!({
-        "agreed": is_agreed,
-        "proposed_by": ids::text(&proposed_by),
-        "agreed_by": agreed_by.map(|agreed_by| ids::text(&agreed_by).to_owned()),
-    })))
+    Ok(RewindAgreed {
+        agreed: is_agreed,
+        proposed_by: ids::text(&proposed_by).to_owned(),
+        agreed_by: agreed_by.map(|agreed_by| ids::text(&agreed_by).to_owned()),
+    })
 }

@@ -3,23 +3,13 @@
 use super::{OF_ENGINE, get, reason, unavailable};
 use crate::api::docs::{Field, Shape};
 use crate::api::operate::{Action, BY, REASON, Subject, note};
-use crate::api::{Answer, Call, Handler, Method, Response, Route};
+use crate::api::{Call, Error, Method, Route, later, now};
 use crate::auth::access::Auth;
 use crate::dialect::Dialect;
 use crate::dialect::account::params::typed;
 use crate::dialect::account::refusal::{self, invalid};
-use serde_json::json;
+use ringside_wire::account::operator::Clock;
 use serde_json::value::RawValue;
-
-const CLOCK: Shape = Shape::Object(&[
-    Field::new(
-        "distance_ms",
-        Shape::Integer,
-        "The wall clock less engine time; below 0 engine time is ahead",
-    ),
-    Field::new("accepted_ms", Shape::Integer, "What of it an operator accepts; 0 for none"),
-    Field::new("agrees", Shape::Boolean, "false: new orders and withdrawals are refused"),
-]);
 
 /// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
@@ -30,8 +20,7 @@ pub static ROUTES: &[Route] = &[
             Auth::Admin,
             "How far the machine's clock is from engine time",
             &[],
-            CLOCK,
-            Handler::Now(|call| Ok(shown(call))),
+            now!(|call| Ok(shown(call))),
         )
     },
     Route {
@@ -49,19 +38,18 @@ pub static ROUTES: &[Route] = &[
             ),
             REASON,
         ]),
-        response: CLOCK,
         named_refusals: &[&[refusal::INVALID_PARAMETER, refusal::DISTANCE_CHANGED], OF_ENGINE],
-        ..Route::new(Method::Post, "/admin/clock/accept", Handler::Later(|call| Box::pin(accept(call))))
+        ..Route::of(Method::Post, "/admin/clock/accept", later!(accept))
     },
 ];
 
-fn shown(call: &Call) -> Response {
+fn shown(call: &Call) -> Clock {
     let agreement = &call.worker.shared.agreement;
-    Response::of(&json!({
-        "distance_ms": agreement.distance_ns() / 1_000_000,
-        "accepted_ms": agreement.accepted_ns() / 1_000_000,
-        "agrees": agreement.holds(),
-    }))
+    Clock {
+        distance_ms: agreement.distance_ns() / 1_000_000,
+        accepted_ms: agreement.accepted_ns() / 1_000_000,
+        agrees: agreement.holds(),
+    }
 }
 
 #[derive(serde::Deserialize)]
@@ -72,7 +60,7 @@ struct AcceptBody<'a> {
     reason: Option<&'a RawValue>,
 }
 
-async fn accept(call: Call) -> Answer {
+async fn accept(call: Call) -> Result<Clock, Error> {
     let body: AcceptBody<'_> = call.json()?;
     let distance_ms: i64 = typed("distance_ms", body.distance_ms)?.ok_or_else(|| invalid("distance_ms"))?;
     let reason = reason(body.reason)?;

@@ -4,13 +4,11 @@
 use super::{OF_ENGINE, OF_VIEWS, get, reason, unavailable, views};
 use crate::api::docs::{Field, Param, Shape, UUID_SENT};
 use crate::api::operate::{Action, REASON_NEEDED, Subject, cut, operate, own};
-use crate::api::{Answer, Call, Handler, Method, Response, Route};
+use crate::api::{Call, Error, Method, Route, later, now};
 use crate::auth::access::Auth;
 use crate::dialect::Dialect;
 use crate::dialect::account::params::typed;
 use crate::dialect::account::refusal::{self, invalid};
-use crate::dialect::address::address_text;
-use crate::dialect::fapi::text;
 use crate::dialect::spot::id::{ParsedUuid, order_uuid_text, parse};
 use const_hex::encode_prefixed;
 use ringside_core::command::SettleWithdrawal;
@@ -18,31 +16,13 @@ use ringside_core::event::{ReleaseAlarm, WithdrawalJudged};
 use ringside_core::ids;
 use ringside_views::Views;
 use ringside_views::withdrawal::WithdrawalRecord;
+use ringside_wire::account::Items;
+use ringside_wire::account::chain::{Dispute, DisputeOutcome, DisputeProposal, DisputeSettled, PaidInstead};
+use ringside_wire::name::Address;
+use ringside_wire::number::Amount;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 const OUTCOMES: Shape = Shape::OneOf(&["paid", "returned"]);
-const PROPOSAL: Shape =
-    Shape::Object(&[Field::new("outcome", OUTCOMES, ""), Field::new("by", Shape::Text, "")]);
-const PAID: Shape = Shape::Object(&[
-    Field::new("value", Shape::Text, "Base units of whatever token it was"),
-    Field::new("tx_hash", Shape::Text, ""),
-    Field::new("block_number", Shape::Integer, ""),
-]);
-const DISPUTE: Shape = Shape::Named(
-    "Dispute",
-    &[
-        Field::new("id", Shape::Text, "Of the withdrawal"),
-        Field::new("user_address", Shape::Text, ""),
-        Field::new("token", Shape::Text, ""),
-        Field::new("amount", Shape::Text, "What is frozen"),
-        Field::new("nonce", Shape::Integer, ""),
-        Field::new("requested_at", Shape::Integer, "UNIX seconds"),
-        Field::new("paid", PAID, "What the vault paid for the nonce"),
-        Field::new("proposed", Shape::Nullable(&PROPOSAL), "What one operator wants, until another agrees"),
-    ],
-);
-
 /// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
@@ -53,8 +33,7 @@ pub static ROUTES: &[Route] = &[
             Auth::Admin,
             "Withdrawals for whose nonce the vault paid something else, oldest first",
             &[],
-            Shape::Object(&[Field::new("items", Shape::List(&DISPUTE), "")]),
-            Handler::Now(list),
+            now!(list),
         )
     },
     Route {
@@ -72,18 +51,8 @@ pub static ROUTES: &[Route] = &[
             ),
             REASON_NEEDED,
         ]),
-        response: Shape::Object(&[
-            Field::new("settled", Shape::Boolean, "false: it is proposed"),
-            Field::new("outcome", OUTCOMES, ""),
-            Field::new("proposed_by", Shape::Text, ""),
-            Field::new("agreed_by", Shape::Nullable(&Shape::Text), "null while it is proposed"),
-        ]),
         named_refusals: &[&[refusal::INVALID_PARAMETER, refusal::NOT_FOUND, refusal::FORBIDDEN], OF_ENGINE],
-        ..Route::new(
-            Method::Post,
-            "/admin/withdrawals/disputed/{id}",
-            Handler::Later(|call| Box::pin(settle(call))),
-        )
+        ..Route::of(Method::Post, "/admin/withdrawals/disputed/{id}", later!(settle))
     },
 ];
 
@@ -95,35 +64,34 @@ struct SettleBody<'a> {
     reason: Option<&'a RawValue>,
 }
 
-fn list(call: &Call) -> Answer {
+fn list(call: &Call) -> Result<Items<Dispute>, Error> {
     let views = views(call)?;
     let disputed = views.withdrawals().disputed(views.accounts());
-    let items: Vec<Value> = disputed.filter_map(|(record, alarm)| shown(&views, record, alarm)).collect();
-    Ok(Response::of(&json!({ "items": items })))
+    Ok(Items { items: disputed.filter_map(|(record, alarm)| shown(&views, record, alarm)).collect() })
 }
 
-fn shown(views: &Views, record: &WithdrawalRecord, paid: &ReleaseAlarm) -> Option<Value> {
-    let proposed = views
-        .withdrawals()
-        .judged(record.withdrawal)
-        .map(|judged| json!({ "outcome": outcome(judged), "by": ids::text(&judged.proposed_by) }));
-    Some(json!({
-        "id": order_uuid_text(record.withdrawal),
-        "user_address": address_text(views.accounts().address(record.account)?),
-        "token": views.markets().asset_name(record.asset),
-        "amount": text::amount(record.amount),
-        "nonce": record.nonce,
-        "requested_at": record.requested_at_s,
-        "paid": {
-            "value": (paid.value.get() as u128).to_string(),
-            "tx_hash": encode_prefixed(paid.tx_hash),
-            "block_number": paid.block,
+fn shown(views: &Views, record: &WithdrawalRecord, paid: &ReleaseAlarm) -> Option<Dispute> {
+    let proposed = views.withdrawals().judged(record.withdrawal).map(|judged| DisputeProposal {
+        outcome: outcome(judged),
+        by: ids::text(&judged.proposed_by).to_owned(),
+    });
+    Some(Dispute {
+        id: order_uuid_text(record.withdrawal),
+        user_address: Address(*views.accounts().address(record.account)?),
+        token: views.markets().asset_name(record.asset).unwrap_or("").to_owned(),
+        amount: Amount(record.amount),
+        nonce: record.nonce,
+        requested_at: record.requested_at_s,
+        paid: PaidInstead {
+            value: (paid.value.get() as u128).to_string(),
+            tx_hash: encode_prefixed(paid.tx_hash),
+            block_number: paid.block,
         },
-        "proposed": proposed,
-    }))
+        proposed,
+    })
 }
 
-async fn settle(call: Call) -> Answer {
+async fn settle(call: Call) -> Result<DisputeSettled, Error> {
     // Two people decide, so each is proven here; and each has a reason.
     let operator = cut(&own(&call)?.name);
     let body: SettleBody<'_> = call.json()?;
@@ -172,15 +140,14 @@ async fn settle(call: Call) -> Answer {
     let views = views(&call)?;
     // Of another operator's command since, this tells what it came to.
     let judged = views.withdrawals().judged(withdrawal).ok_or(refusal::INTERNAL)?;
-    let agreed_by = (judged.is_settled == 1).then(|| ids::text(&judged.agreed_by));
-    Ok(Response::of(&json!({
-        "settled": judged.is_settled == 1,
-        "outcome": outcome(judged),
-        "proposed_by": ids::text(&judged.proposed_by),
-        "agreed_by": agreed_by,
-    })))
+    Ok(DisputeSettled {
+        settled: judged.is_settled == 1,
+        outcome: outcome(judged),
+        proposed_by: ids::text(&judged.proposed_by).to_owned(),
+        agreed_by: (judged.is_settled == 1).then(|| ids::text(&judged.agreed_by).to_owned()),
+    })
 }
 
-fn outcome(judged: &WithdrawalJudged) -> &'static str {
-    if judged.is_paid == 1 { "paid" } else { "returned" }
+fn outcome(judged: &WithdrawalJudged) -> DisputeOutcome {
+    if judged.is_paid == 1 { DisputeOutcome::Paid } else { DisputeOutcome::Returned }
 }

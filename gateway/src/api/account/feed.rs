@@ -1,18 +1,20 @@
 //! Price feeds, added, changed and taken away while the exchange runs (`account.md` 13). Which feeds count for an index, and how much, is
 //! set with its sources.
 
-use super::{OF_ENGINE, OK, get, reason, unavailable};
-use crate::api::docs::{Field, Param, SYMBOL, SYMBOL_SENT, Shape};
+use super::{OF_ENGINE, get, reason, unavailable};
+use crate::api::docs::{Field, Param, SYMBOL_SENT, Shape};
 use crate::api::operate::{Action, BY, REASON, Subject, note};
-use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
+use crate::api::{Answers, Call, Error, Method, Route, later, now};
 use crate::auth::access::Auth;
 use crate::config::feed::{Feed, FeedKind, Table};
 use crate::dialect::Dialect;
 use crate::dialect::account::refusal::{self, Refusal, invalid};
 use crate::feed::registry::ChangeError;
 use ringside_core::ids::{Symbol, padded};
+use ringside_wire::account::operator::{self, FeedOrigin, PriceFeed};
+use ringside_wire::account::{DONE, Done};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 const KINDS: Shape = Shape::OneOf(&["fixed", "spot", "http", "websocket"]);
 const TEXTS: Shape = Shape::Either(&[Shape::Text, Shape::List(&Shape::Text)]);
@@ -23,15 +25,14 @@ const PARAMS: &[Param] = &[
 ];
 const OF_FILE: &[Refusal] = &[refusal::INTERNAL];
 
-const fn row(method: Method, summary: &'static str, handler: Handler) -> Route {
+const fn row(method: Method, summary: &'static str, answers: Answers) -> Route {
     Route {
         dialect: Dialect::Account,
         auth: Auth::Admin,
         tag: "admin",
         summary,
         params: PARAMS,
-        response: OK,
-        ..Route::new(method, "/admin/feeds/{symbol}/{feed}", handler)
+        ..Route::of(method, "/admin/feeds/{symbol}/{feed}", answers)
     }
 }
 
@@ -44,18 +45,7 @@ pub static ROUTES: &[Route] = &[
             Auth::Admin,
             "Price feeds that run; of addresses only scheme and host",
             &[],
-            Shape::List(&Shape::Named(
-                "PriceFeed",
-                &[
-                    Field::new("symbol", SYMBOL, ""),
-                    Field::new("feed", Shape::Integer, "Its number in that market"),
-                    Field::new("kind", KINDS, ""),
-                    Field::new("from", Shape::Text, "What it reads"),
-                    Field::new("every_ms", Shape::Integer, "Shortest time between two prices"),
-                    Field::new("origin", Shape::OneOf(&["configuration", "operator"]), ""),
-                ],
-            )),
-            Handler::Now(list),
+            now!(list),
         )
     },
     Route {
@@ -71,24 +61,20 @@ pub static ROUTES: &[Route] = &[
             REASON,
         ]),
         named_refusals: &[&[refusal::INVALID_PARAMETER], OF_FILE, OF_ENGINE],
-        ..row(
-            Method::Put,
-            "Add a price feed, or put it in place of the one of its number",
-            Handler::Later(|call| Box::pin(put(call))),
-        )
+        ..row(Method::Put, "Add a price feed, or put it in place of the one of its number", later!(put))
     },
     Route {
         named_refusals: &[&[refusal::INVALID_PARAMETER, refusal::NOT_FOUND], OF_FILE, OF_ENGINE],
-        ..row(Method::Delete, "Take a price feed away", Handler::Later(|call| Box::pin(remove(call))))
+        ..row(Method::Delete, "Take a price feed away", later!(remove))
     },
 ];
 
-fn kind(feed: &Feed) -> &'static str {
+fn kind(feed: &Feed) -> operator::FeedKind {
     match feed.kind {
-        FeedKind::Fixed { .. } => "fixed",
-        FeedKind::Spot { .. } => "spot",
-        FeedKind::Http { .. } => "http",
-        FeedKind::WebSocket { .. } => "websocket",
+        FeedKind::Fixed { .. } => operator::FeedKind::Fixed,
+        FeedKind::Spot { .. } => operator::FeedKind::Spot,
+        FeedKind::Http { .. } => operator::FeedKind::Http,
+        FeedKind::WebSocket { .. } => operator::FeedKind::WebSocket,
     }
 }
 
@@ -98,20 +84,20 @@ fn place(feed: &Feed) -> String {
     text.split_once(" from ").map_or(String::new(), |(_, place)| place.to_owned())
 }
 
-fn list(call: &Call) -> Answer {
+fn list(call: &Call) -> Result<Vec<PriceFeed>, Error> {
     let feeds = call.worker.shared.feeds.all();
     let rows = feeds.iter().map(|entry| {
         let feed = &entry.feed;
-        json!({
-            "symbol": feed.market,
-            "feed": feed.source,
-            "kind": kind(feed),
-            "from": place(feed),
-            "every_ms": feed.every.as_millis() as u64,
-            "origin": if entry.is_added { "operator" } else { "configuration" },
-        })
+        PriceFeed {
+            symbol: feed.market.clone(),
+            feed: feed.source,
+            kind: kind(feed),
+            from: place(feed),
+            every_ms: feed.every.as_millis() as u64,
+            origin: if entry.is_added { FeedOrigin::Operator } else { FeedOrigin::Configuration },
+        }
     });
-    Ok(Response::of(&rows.collect::<Vec<_>>()))
+    Ok(rows.collect())
 }
 
 /// Market and number that the path names.
@@ -123,7 +109,7 @@ fn named(call: &Call) -> Result<(String, Symbol, u32), Error> {
     Ok((market, symbol, number))
 }
 
-async fn put(call: Call) -> Answer {
+async fn put(call: Call) -> Result<Done, Error> {
     let (market, symbol, number) = named(&call)?;
     let mut body: Map<String, Value> = call.json()?;
     let why = body.remove("reason").map(|sent| sent.to_string()).unwrap_or_default();
@@ -148,7 +134,7 @@ async fn put(call: Call) -> Answer {
     changed(tokio::task::spawn_blocking(move || feeds.put(table).map(|_| ())).await)
 }
 
-async fn remove(call: Call) -> Answer {
+async fn remove(call: Call) -> Result<Done, Error> {
     let (market, symbol, number) = named(&call)?;
     let feeds = call.worker.shared.feeds.clone();
     let is_known = |feed: &Feed| (&feed.market, feed.source) == (&market, number);
@@ -162,9 +148,9 @@ async fn remove(call: Call) -> Answer {
     changed(tokio::task::spawn_blocking(move || feeds.remove(&market, number)).await)
 }
 
-fn changed<E>(outcome: Result<Result<(), ChangeError>, E>) -> Answer {
+fn changed<E>(outcome: Result<Result<(), ChangeError>, E>) -> Result<Done, Error> {
     match outcome {
-        Ok(Ok(())) => Ok(Response::json("{\"ok\":true}")),
+        Ok(Ok(())) => Ok(DONE),
         Ok(Err(ChangeError::Feed(reason))) => Err(refusal::INVALID_PARAMETER.saying(reason).into()),
         Ok(Err(ChangeError::Unknown)) => Err(refusal::NOT_FOUND.into()),
         Ok(Err(ChangeError::File(error))) => {

@@ -1,12 +1,13 @@
 //! Fills and orders of an account, page by page (`account.md` 4), and its newest orders.
 
-use super::{OF_HISTORY, from_archive, get, market_of, order_list, shape, views};
-use crate::api::docs::{Field, Param, SYMBOL_SENT, Shape};
-use crate::api::{Answer, Call, Error, Handler, Response, Route};
+use super::{OF_HISTORY, from_archive, get, market_of, name_of, order_list, shown, views};
+use crate::api::docs::{Param, SYMBOL_SENT, Shape};
+use crate::api::{Call, Error, Route, Weighed, later};
 use crate::auth::access::{Auth, Permission};
 use crate::dialect::account::refusal::{self, Refusal};
 use crate::dialect::account::{cursor, params};
-use crate::dialect::fapi::{encode, order, words};
+use crate::dialect::fapi::encode;
+use crate::dialect::fapi::words::{OrderSide, OrderStatus};
 use ringside_core::command::{PerpetualStatus, Side};
 use ringside_core::ids::{AccountId, MarketId};
 use ringside_views::archive::History;
@@ -15,8 +16,9 @@ use ringside_views::archive::readers::Unreadable;
 use ringside_views::log::{ALL_FACETS, Page, Place};
 use ringside_views::perpetual::order::{OrderRecord, order_facet};
 use ringside_views::perpetual::rows::FillRecord;
-use serde::Serialize;
-use serde_json::json;
+use ringside_wire::account::own;
+use ringside_wire::futures::history::FuturesFill;
+use ringside_wire::futures::order::FuturesOrder;
 use std::ops::RangeInclusive;
 
 /// Rows of `/orders`.
@@ -37,16 +39,6 @@ const STATUS: Param = Param::optional("status", Shape::Text, "Of orders; several
 const OF_PAGES: &[Refusal] =
     &[refusal::INVALID_PARAMETER, refusal::INVALID_CURSOR, refusal::SYMBOL_NOT_FOUND];
 
-const fn page_of(items: &'static Shape) -> [Field; 5] {
-    [
-        Field::new("items", Shape::List(items), ""),
-        Field::new("total", Shape::Integer, "-1 in pages by cursor"),
-        Field::new("limit", Shape::Integer, "As used"),
-        Field::optional("offset", Shape::Integer, "As used; absent in pages by cursor"),
-        Field::new("next_cursor", Shape::Nullable(&Shape::Text), "null at the end"),
-    ]
-}
-
 /// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
@@ -56,8 +48,7 @@ pub static ROUTES: &[Route] = &[
             READ,
             "Own fills of perpetual markets, page by page",
             &[SYMBOL, SIDE, START, END, LIMIT, ORDER, OFFSET, CURSOR],
-            Shape::Object(&page_of(&shape::FILL)),
-            Handler::Later(|call| Box::pin(trades(call))),
+            later!(trades),
         )
     },
     Route {
@@ -67,8 +58,7 @@ pub static ROUTES: &[Route] = &[
             READ,
             "Own orders of perpetual markets, open ones included, page by page",
             &[SYMBOL, SIDE, STATUS, START, END, LIMIT, ORDER, OFFSET, CURSOR],
-            Shape::Object(&page_of(&shape::ORDER)),
-            Handler::Later(|call| Box::pin(orders(call))),
+            later!(orders),
         )
     },
     Route {
@@ -78,8 +68,7 @@ pub static ROUTES: &[Route] = &[
             READ,
             "The newest 100 perpetual orders of any status, oldest first",
             &[SYMBOL],
-            Shape::List(&shape::ORDER),
-            Handler::Later(|call| Box::pin(newest(call))),
+            later!(newest),
         )
     },
 ];
@@ -121,7 +110,7 @@ fn read(call: &Call, route: &str, statuses: &str) -> Result<Asked, Error> {
         route,
         &account.to_string(),
         &market.map_or_else(String::new, |market| market.to_string()),
-        side.map_or("", words::side),
+        side.map_or("", |side| OrderSide::of(side).text()),
         statuses,
         &start.to_string(),
         &end.to_string(),
@@ -184,46 +173,35 @@ fn walk<T: Walked>(asked: &Asked, place: Option<Place>, at_once: usize) -> Walk<
     Walk::new(*account, markets, times.clone(), *is_descending, *facets, place, at_once)
 }
 
-fn answer<T, S: Serialize>(asked: &Asked, cut: &Cut<T>, show: impl Fn(&T) -> S) -> Response {
-    let items: Vec<S> = cut.rows.iter().map(show).collect();
-    let mut page = json!({
-        "items": items,
-        "total": cut.total,
-        "limit": asked.limit,
-        "next_cursor": cut.next.as_ref().map(|place| cursor::write(place, &asked.filter)),
-    });
-    if asked.cursor.is_none() {
-        page["offset"] = json!(asked.offset);
+fn answer<T, S>(asked: &Asked, cut: &Cut<T>, show: impl Fn(&T) -> S) -> own::Page<S> {
+    own::Page {
+        items: cut.rows.iter().map(show).collect(),
+        total: cut.total,
+        limit: asked.limit,
+        next_cursor: cut.next.as_ref().map(|place| cursor::write(place, &asked.filter)),
+        offset: asked.cursor.is_none().then_some(asked.offset),
     }
-    Response::of(&page)
 }
 
-async fn trades(call: Call) -> Answer {
+async fn trades(call: Call) -> Result<Weighed<own::Page<FuturesFill>>, Error> {
     let asked = read(&call, "trades", "")?;
     let facets = asked.side.map_or(ALL_FACETS, |side| 1 << side as u8);
     let asked = Asked { facets, ..asked };
     let (cut, weight) = cut::<FillRecord>(&call, &asked).await?;
     let views = views(&call)?;
-    let answer = answer(&asked, &cut, |fill| {
-        let market = views.perpetuals().markets().get(fill.market);
-        encode::fill(fill, market.map_or("", |market| market.symbol()))
-    });
-    Ok(answer.weighing(weight))
+    let page = answer(&asked, &cut, |fill| encode::fill(fill, name_of(&views, fill.market)));
+    Ok(Weighed(page, weight))
 }
 
-async fn orders(call: Call) -> Answer {
+async fn orders(call: Call) -> Result<Weighed<own::Page<FuturesOrder>>, Error> {
     let statuses = statuses(&call)?;
-    let names: Vec<&str> = statuses.iter().map(|status| words::status(*status)).collect();
+    let names: Vec<&str> = statuses.iter().map(|status| OrderStatus::of(*status).text()).collect();
     let asked = read(&call, "orders", &names.join(","))?;
     let facets = facets_of_orders(asked.side, &statuses);
     let asked = Asked { facets, ..asked };
     let (cut, weight) = cut::<OrderRecord>(&call, &asked).await?;
     let views = views(&call)?;
-    let answer = answer(&asked, &cut, |order| {
-        let market = views.perpetuals().markets().get(order.told.market);
-        order::shown(order, market.map_or([0; 20], |market| market.symbol), false)
-    });
-    Ok(answer.weighing(weight))
+    Ok(Weighed(answer(&asked, &cut, |order| shown(&views, order)), weight))
 }
 
 /// Orders of a side, where one is asked for, and of statuses, where some are.
@@ -242,7 +220,8 @@ fn facets_of_orders(side: Option<Side>, statuses: &[PerpetualStatus]) -> u32 {
 fn statuses(call: &Call) -> Result<Vec<PerpetualStatus>, Error> {
     let Some(sent) = call.query().get("status") else { return Ok(Vec::new()) };
     let find = |name: &str| {
-        let named = |status: &&PerpetualStatus| words::status(**status).eq_ignore_ascii_case(name.trim());
+        let named =
+            |status: &&PerpetualStatus| OrderStatus::of(**status).text().eq_ignore_ascii_case(name.trim());
         PerpetualStatus::ALL.iter().find(named).copied().ok_or_else(|| refusal::invalid("status"))
     };
     let mut found = sent.split(',').map(find).collect::<Result<Vec<_>, _>>()?;
@@ -251,7 +230,7 @@ fn statuses(call: &Call) -> Result<Vec<PerpetualStatus>, Error> {
     Ok(found)
 }
 
-async fn newest(call: Call) -> Answer {
+async fn newest(call: Call) -> Result<Vec<FuturesOrder>, Error> {
     let markets: Vec<MarketId> = {
         let views = views(&call)?;
         match market_of(&views, call.query())? {

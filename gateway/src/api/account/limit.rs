@@ -1,12 +1,10 @@
 //! Limits of single accounts (`account.md` 13): set by operators, shown to the account. The engine keeps and applies those of open
 //! orders and notionals; it keeps order rates, which the edge applies.
 
-use super::{OF_ENGINE, OF_VIEWS, OK, get, reason, unavailable, views};
-use crate::api::docs::{
-    ADDRESS_SENT, DECIMAL_OR_NULL, Field, Param, SYMBOL, SYMBOL_SENT, Shape, decimal, integer,
-};
+use super::{OF_ENGINE, OF_VIEWS, get, reason, unavailable, views};
+use crate::api::docs::{ADDRESS_SENT, Field, Param, SYMBOL_SENT, Shape};
 use crate::api::operate::{Action, BY, REASON, Subject, operate};
-use crate::api::{Answer, Call, Handler, Method, Response, Route};
+use crate::api::{Call, Error, Method, Route, later, now};
 use crate::auth::access::{Auth, Permission};
 use crate::dialect::Dialect;
 use crate::dialect::account::limits::{self, LimitsBody};
@@ -14,6 +12,8 @@ use crate::dialect::account::refusal::{self, invalid};
 use crate::dialect::address::parse_address;
 use ringside_core::command::{OWN_OPEN_ORDERS_MAX, OWN_RATE_MAX, SetAccountLimits};
 use ringside_core::ids::ALL_MARKETS;
+use ringside_wire::account::own::Limits;
+use ringside_wire::account::{DONE, Done};
 
 const COUNT: Shape = Shape::Nullable(&Shape::Integer);
 const MONEY: Shape = Shape::Nullable(&Shape::DecimalInput);
@@ -44,16 +44,11 @@ pub static ROUTES: &[Route] = &[
             Field::optional("max_order_notional", MONEY, "Of one order, in place of the market's"),
             REASON,
         ]),
-        response: OK,
         named_refusals: &[
             &[refusal::INVALID_PARAMETER, refusal::NOT_FOUND, refusal::SYMBOL_NOT_FOUND],
             OF_ENGINE,
         ],
-        ..Route::new(
-            Method::Patch,
-            "/admin/accounts/{address}/limits",
-            Handler::Later(|call| Box::pin(set(call))),
-        )
+        ..Route::of(Method::Patch, "/admin/accounts/{address}/limits", later!(set))
     },
     Route {
         named_refusals: &[OF_VIEWS],
@@ -62,36 +57,12 @@ pub static ROUTES: &[Route] = &[
             Auth::Account(Permission::Read),
             "What the account may do at most, in every market",
             &[],
-            Shape::Object(&[
-                Field::new(
-                    "order_rate_10s",
-                    Shape::Integer,
-                    "Orders in ten seconds, on each side of the venue",
-                ),
-                Field::new("order_rate_1m", Shape::Integer, "Orders in a minute at /fapi"),
-                Field::new(
-                    "perpetual",
-                    Shape::List(&Shape::Object(&[
-                        Field::new("symbol", SYMBOL, ""),
-                        integer("open_orders"),
-                        Field::new("conditional_orders", Shape::Integer, "Untriggered ones, among those"),
-                        decimal("max_order_notional"),
-                        Field::new("max_position_notional", DECIMAL_OR_NULL, "null: what brackets allow"),
-                    ])),
-                    "",
-                ),
-                Field::new(
-                    "spot",
-                    Shape::List(&Shape::Object(&[Field::new("symbol", SYMBOL, ""), integer("open_orders")])),
-                    "",
-                ),
-            ]),
-            Handler::Now(show),
+            now!(show),
         )
     },
 ];
 
-async fn set(call: Call) -> Answer {
+async fn set(call: Call) -> Result<Done, Error> {
     let address = parse_address(&call.path_param(0)).ok_or_else(|| invalid("address"))?;
     let body: LimitsBody<'_> = call.json()?;
     let (account, market) = {
@@ -116,15 +87,15 @@ async fn set(call: Call) -> Answer {
         Action { subject: Subject::Account(address), detail: body.detail(&command)?, reason: &reason };
     let reply = operate(&call, action, command).await.map_err(unavailable)?;
     match reply.done.rejected() {
-        None => Ok(Response::json("{\"ok\":true}")),
+        None => Ok(DONE),
         Some(reject) => Err(refusal::of_operator(reject).into()),
     }
 }
 
-fn show(call: &Call) -> Answer {
+fn show(call: &Call) -> Result<Limits, Error> {
     let views = views(call)?;
     let account = call.account();
     let own = call.worker.markets.order_rates(account);
     let rates = call.worker.shared.edge.order_rates.limits(own);
-    Ok(Response::of(&limits::shown(&views, account, rates)))
+    Ok(limits::shown(&views, account, rates))
 }

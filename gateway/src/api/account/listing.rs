@@ -2,18 +2,18 @@
 //! ones, and the fee schedule. A market is listed or changed by one command behind a draft that nobody sees, so that users see all of
 //! it or nothing, and a request that broke off is sent again. Everything else follows from the events: nothing is restarted.
 
-use super::{OF_ENGINE, OF_VIEWS, OK, STATES, get, reason, reason_of, unavailable, views};
+use super::{OF_ENGINE, OF_VIEWS, STATES, get, reason, reason_of, unavailable, views};
 use crate::api::docs::{
     DECIMAL_OR_NULL, Field, Param, SIGNED, SYMBOL, SYMBOL_SENT, Shape, decimal, integer, text,
 };
-use crate::api::operate::{Action, BY, REASON, Subject, for_two, operate, operate_after};
-use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
+use crate::api::operate::{Action, BY, ForTwo, REASON, Subject, for_two, operate, operate_after};
+use crate::api::{Answer, Answers, Call, Error, Handler, Method, Response, Route, later, now};
 use crate::auth::access::Auth;
 use crate::dialect::Dialect;
 use crate::dialect::account::impact::{endangered, shortfall};
 use crate::dialect::account::listing::{self, Wanted};
 use crate::dialect::account::refusal::{self, Refusal, invalid};
-use crate::dialect::fapi::{text as written, words};
+use crate::dialect::fapi::words::TradingState;
 use ringside_core::command::{
     ApplyDraft, Command, DraftPerpetual, PerpetualParameter as P, PerpetualState, ScheduleVipTier,
     SetPerpetualState,
@@ -23,8 +23,12 @@ use ringside_core::reject::Reject;
 use ringside_core::risk::perpetual::bounds;
 use ringside_views::Views;
 use ringside_views::perpetual::market::PerpetualMarket;
+use ringside_wire::account::operator::{Endangers, FeeSchedules, LeavesShort, Listed, ScheduleSet};
+use ringside_wire::account::{DONE, Done, OrElse};
+use ringside_wire::name::Market;
+use ringside_wire::number::{Amount, SignedAmount};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 use std::time::Duration;
 
 /// A state of a draft that is none.
@@ -118,14 +122,6 @@ const LISTING: Shape = Shape::Named(
     ),
 );
 const PARAMETERS: Shape = Shape::Named("PerpetualParameters", parameters!(; CONFIRM, REASON));
-const NEEDS_CONFIRMATION: Shape = Shape::Either(&[
-    OK,
-    Shape::Object(&[
-        Field::new("needs_confirmation", Shape::Boolean, "true: nothing was done"),
-        Field::new("scopes", Shape::Integer, "That would fall below their maintenance margin"),
-        decimal("notional"),
-    ]),
-]);
 const SHOWN: Shape = Shape::Named(
     "ConfiguredSymbol",
     parameters!(
@@ -168,17 +164,16 @@ const TIER_SENT: Shape = Shape::Named(
     ],
 );
 
-const fn row(method: Method, path: &'static str, summary: &'static str, handler: Handler) -> Route {
+const fn row(method: Method, path: &'static str, summary: &'static str, answers: Answers) -> Route {
     Route {
         dialect: Dialect::Account,
         auth: Auth::Admin,
         tag: "admin",
         summary,
         params: &[SYMBOL_PARAM, BY],
-        response: NEEDS_CONFIRMATION,
         is_for_two: true,
         named_refusals: &[OF_BOUNDS, OF_SYMBOL, &[refusal::FORBIDDEN, refusal::BUSY], OF_ENGINE],
-        ..Route::new(method, path, handler)
+        ..Route::of(method, path, answers)
     }
 }
 
@@ -187,18 +182,13 @@ pub static ROUTES: &[Route] = &[
     Route {
         params: &[BY],
         body: LISTING,
-        response: Shape::Object(&[
-            Field::new("ok", Shape::Boolean, "true"),
-            Field::new("symbol", SYMBOL, ""),
-            Field::new("state", Shape::OneOf(STATES), ""),
-        ]),
         is_for_two: false,
         named_refusals: &[OF_BOUNDS, &[refusal::SYMBOL_EXISTS, refusal::NO_MARK_PRICE], OF_ENGINE],
         ..row(
             Method::Post,
             "/admin/perpetual/symbols",
             "List a perpetual market, all of it at once; the same again is taken for a repetition",
-            Handler::Later(|call| Box::pin(list(call))),
+            later!(list),
         )
     },
     Route {
@@ -207,7 +197,7 @@ pub static ROUTES: &[Route] = &[
             Method::Patch,
             "/admin/perpetual/symbols/{symbol}/parameters",
             "Change parameters of a perpetual market, all of them at once, from the next command on",
-            Handler::Later(|call| Box::pin(change_parameters(call))),
+            later!(change_parameters),
         )
     },
     Route {
@@ -216,7 +206,7 @@ pub static ROUTES: &[Route] = &[
             Method::Put,
             "/admin/perpetual/symbols/{symbol}/brackets",
             "Give a perpetual market other brackets",
-            Handler::Later(|call| Box::pin(change_list(call, "brackets"))),
+            later!(|call| change_list(call, "brackets")),
         )
     },
     Route {
@@ -228,7 +218,7 @@ pub static ROUTES: &[Route] = &[
             Method::Put,
             "/admin/perpetual/symbols/{symbol}/sources",
             "Give the index of a perpetual market other sources",
-            Handler::Later(|call| Box::pin(change_list(call, "sources"))),
+            later!(|call| change_list(call, "sources")),
         )
     },
     Route {
@@ -239,8 +229,7 @@ pub static ROUTES: &[Route] = &[
             Auth::Admin,
             "Everything configured of every perpetual market, and who changed it last",
             &[],
-            Shape::List(&SHOWN),
-            Handler::Now(show_all),
+            Answers { response: Shape::List(&SHOWN), handler: Handler::Now(show_all) },
         )
     },
     Route {
@@ -251,8 +240,7 @@ pub static ROUTES: &[Route] = &[
             Auth::Admin,
             "Everything configured of a perpetual market, and who changed it last",
             &[SYMBOL_PARAM],
-            SHOWN,
-            Handler::Now(show_one),
+            Answers { response: SHOWN, handler: Handler::Now(show_one) },
         )
     },
     Route {
@@ -264,21 +252,13 @@ pub static ROUTES: &[Route] = &[
             ]),
             Shape::List(&TIER_SENT),
         ]),
-        response: Shape::Object(&[
-            Field::new("ok", Shape::Boolean, "true"),
-            Field::new(
-                "effective_at",
-                Shape::Nullable(&Shape::Integer),
-                "UNIX milliseconds: the next midnight",
-            ),
-        ]),
         is_for_two: false,
         named_refusals: &[OF_BOUNDS, OF_ENGINE],
         ..row(
             Method::Put,
             "/admin/vip-tiers",
             "Give the venue another fee schedule, from the next UTC 00:00 on",
-            Handler::Later(|call| Box::pin(schedule(call))),
+            later!(schedule),
         )
     },
     Route {
@@ -289,14 +269,7 @@ pub static ROUTES: &[Route] = &[
             Auth::Admin,
             "The fee schedule, the one to come, and who changed them last",
             &[],
-            Shape::Object(&[
-                Field::new("schedule", Shape::Any, "As fee-info shows it"),
-                Field::new("next", Shape::Any, "effective_at and schedule, or null"),
-                Field::new("changed_at", Shape::Nullable(&Shape::Integer), "UNIX milliseconds"),
-                Field::new("changed_by", Shape::Nullable(&Shape::Text), ""),
-                Field::new("changed_with", Shape::Nullable(&Shape::OneOf(&["own key", "shared key"])), ""),
-            ]),
-            Handler::Now(show_tiers),
+            now!(show_tiers),
         )
     },
 ];
@@ -338,7 +311,7 @@ fn name<const N: usize>(field: &str, sent: Option<&String>, least: usize) -> Res
     Ok(padded(&text).filter(|_| is_name).ok_or_else(|| invalid(field))?)
 }
 
-async fn list(call: Call) -> Answer {
+async fn list(call: Call) -> Result<Listed, Error> {
     let members = ["symbol", "base", "brackets", "sources", "state", "reason"];
     let mut wanted = read(&call, &call.body, &members, true)?;
     let symbol: Symbol = name("symbol", wanted.symbol.as_ref(), 2)?;
@@ -399,13 +372,15 @@ async fn list(call: Call) -> Answer {
                 .into());
         }
         let set = SetPerpetualState { market, state: state as u8, reserved: [0; 3] };
-        let reply = operate(&call, action(words::state(state).to_owned()), set).await.map_err(unavailable)?;
+        let reply = operate(&call, action(TradingState::of(state).text().to_owned()), set)
+            .await
+            .map_err(unavailable)?;
         if let Some(reject) = reply.done.rejected() {
             return Err(refusal::of_operator(reject).into());
         }
     }
     let state = views(&call)?.perpetuals().markets().get(market).map_or(first, |market| market.state);
-    Ok(Response::of(&json!({ "ok": true, "symbol": text, "state": words::state(state) })))
+    Ok(Listed { ok: true, symbol: Market(symbol), state: TradingState::of(state) })
 }
 
 fn needs_mark(state: PerpetualState) -> bool {
@@ -441,12 +416,12 @@ fn refused(reject: Option<Reject>, judge: impl FnOnce() -> Result<(), Error>) ->
     }
 }
 
-async fn change_parameters(call: Call) -> Answer {
+async fn change_parameters(call: Call) -> Result<Changed, Error> {
     let wanted = read(&call, &call.body, &["confirm", "reason"], true)?;
     change(call, wanted).await
 }
 
-async fn change_list(call: Call, list: &'static str) -> Answer {
+async fn change_list(call: Call, list: &'static str) -> Result<Changed, Error> {
     let wanted = read(&call, &as_object(&call.body, list), &[list, "confirm", "reason"], false)?;
     if wanted.is_empty() {
         return Err(invalid(list).into());
@@ -454,7 +429,10 @@ async fn change_list(call: Call, list: &'static str) -> Answer {
     change(call, wanted).await
 }
 
-async fn change(call: Call, wanted: Wanted) -> Answer {
+/// What a change is answered: that it was made, that it waits, or whom it would endanger.
+type Changed = ForTwo<OrElse<Done, Endangers>>;
+
+async fn change(call: Call, wanted: Wanted) -> Result<Changed, Error> {
     if wanted.is_empty() {
         return Err(refusal::INVALID_PARAMETER.saying("body: nothing to change").into());
     }
@@ -474,14 +452,14 @@ async fn change(call: Call, wanted: Wanted) -> Answer {
     let action = Action { subject: Subject::Market(symbol), detail: wanted.detail(), reason: &wanted.reason };
     if danger.scopes > 0 {
         if !wanted.confirm {
-            return Ok(Response::of(&json!({
-                "needs_confirmation": true,
-                "scopes": danger.scopes,
-                "notional": written::amount(danger.notional * 1_000_000_000_000),
+            return Ok(ForTwo::Done(OrElse::That(Endangers {
+                needs_confirmation: true,
+                scopes: danger.scopes,
+                notional: Amount(danger.notional * 1_000_000_000_000),
             })));
         }
         if let Some(waits) = for_two(&call, &action)? {
-            return Ok(waits);
+            return Ok(ForTwo::Waits(waits));
         }
     }
     let blank = DraftPerpetual { symbol: [0; 20], base: [0; 10], quote: [0; 10], market, reserved: 0 };
@@ -494,21 +472,20 @@ async fn change(call: Call, wanted: Wanted) -> Answer {
         let market = views.perpetuals().markets().get(market).ok_or(refusal::SYMBOL_NOT_FOUND)?;
         Ok(wanted.judge(Some(market), spot_markets(&views))?)
     })?;
-    Ok(Response::json("{\"ok\":true}"))
+    Ok(ForTwo::Done(OrElse::This(DONE)))
 }
 
 /// What a settlement would leave short, where it is not confirmed yet; for the route that sets states.
-pub(super) fn unconfirmed_close(call: &Call, market: MarketId) -> Result<Value, Error> {
+pub(super) fn unconfirmed_close(call: &Call, market: MarketId) -> Result<LeavesShort, Error> {
     let views = views(call)?;
     let perpetuals = views.perpetuals();
     let found = perpetuals.markets().get(market).ok_or(refusal::SYMBOL_NOT_FOUND)?;
-    let micros = |value: i128| written::amount(value * 1_000_000_000_000);
     let fund = perpetuals.accounts().get(ringside_core::ids::FEE_ACCOUNT).wallet;
-    Ok(json!({
-        "needs_confirmation": true,
-        "shortfall": micros(shortfall(perpetuals, found)),
-        "fund": micros(fund.into()),
-    }))
+    Ok(LeavesShort {
+        needs_confirmation: true,
+        shortfall: Amount(shortfall(perpetuals, found) * 1_000_000_000_000),
+        fund: SignedAmount(i128::from(fund) * 1_000_000_000_000),
+    })
 }
 
 fn show(views: &Views, market: &PerpetualMarket) -> Value {
@@ -528,8 +505,8 @@ fn show_one(call: &Call) -> Answer {
     Ok(Response::of(&show(&views, market.ok_or(refusal::SYMBOL_NOT_FOUND)?)))
 }
 
-fn show_tiers(call: &Call) -> Answer {
-    Ok(Response::of(&listing::schedules(views(call)?.perpetuals())))
+fn show_tiers(call: &Call) -> Result<FeeSchedules, Error> {
+    Ok(listing::schedules(views(call)?.perpetuals()))
 }
 
 #[derive(serde::Deserialize)]
@@ -540,7 +517,7 @@ struct TiersBody<'a> {
     reason: Option<&'a RawValue>,
 }
 
-async fn schedule(call: Call) -> Answer {
+async fn schedule(call: Call) -> Result<ScheduleSet, Error> {
     let sent = as_object(&call.body, "schedule");
     let body: TiersBody<'_> = serde_json::from_slice(&sent).map_err(|_| invalid("body"))?;
     let tiers = listing::tiers(body.schedule)?;
@@ -554,6 +531,6 @@ async fn schedule(call: Call) -> Answer {
     drop(guard);
     refused(reply.done.rejected(), || Ok(()))?;
     let views = views(&call)?;
-    let next = views.perpetuals().configured().next_tiers().first().map(|tier| tier.effective_ms);
-    Ok(Response::of(&json!({ "ok": true, "effective_at": next })))
+    let effective_at = views.perpetuals().configured().next_tiers().first().map(|tier| tier.effective_ms);
+    Ok(ScheduleSet { effective_at, ok: true })
 }

@@ -2,8 +2,8 @@
 //! `/fapi`, and cannot change it there.
 
 use super::{OF_ENGINE, OF_VIEWS, get, unavailable, views};
-use crate::api::docs::{Field, SYMBOL, SYMBOL_SENT, Shape};
-use crate::api::{Answer, Call, Handler, Method, Response, Route};
+use crate::api::docs::{Field, SYMBOL_SENT, Shape};
+use crate::api::{Call, Error, Method, Route, later, now};
 use crate::auth::access::Auth;
 use crate::dialect::Dialect;
 use crate::dialect::account::mode::{Body, of_mode, shown};
@@ -12,11 +12,12 @@ use crate::http::fault::Denied;
 use crate::ingress::Priority;
 use ringside_core::command::{Command, SetMarginMode};
 use ringside_core::ids::ALL_MARKETS;
+use ringside_wire::account::own::{MarginModeSet, MarginModes};
+use ringside_wire::futures::words::MarginType;
+use ringside_wire::name::Market;
 
 const PATH: &str = "/api/v1/account/margin-mode";
 const LOGIN: Auth = Auth::JwtOnly(Denied::LoginOnly);
-const MODE: Shape = Shape::OneOf(&["CROSSED", "ISOLATED"]);
-
 /// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
@@ -26,11 +27,7 @@ pub static ROUTES: &[Route] = &[
             LOGIN,
             "Margin modes: of markets that are listed later, and of each market",
             &[],
-            Shape::Object(&[
-                Field::new("margin_mode", MODE, "Of markets that are listed later"),
-                Field::new("symbols", Shape::Any, "The mode of each market, by its name"),
-            ]),
-            Handler::Now(read),
+            now!(read),
         )
     },
     Route {
@@ -43,10 +40,6 @@ pub static ROUTES: &[Route] = &[
             Field::optional("mode", Shape::Text, "The same; margin_mode counts where both are sent"),
             Field::optional("symbol", SYMBOL_SENT, "Any case; default: all markets"),
         ]),
-        response: Shape::Object(&[
-            Field::new("margin_mode", MODE, ""),
-            Field::new("symbols", Shape::List(&SYMBOL), "Changed or confirmed"),
-        ]),
         named_refusals: &[
             &[
                 refusal::INVALID_PARAMETER,
@@ -56,16 +49,16 @@ pub static ROUTES: &[Route] = &[
             ],
             OF_ENGINE,
         ],
-        ..Route::new(Method::Post, PATH, Handler::Later(|call| Box::pin(set(call))))
+        ..Route::of(Method::Post, PATH, later!(set))
     },
 ];
 
-fn read(call: &Call) -> Answer {
+fn read(call: &Call) -> Result<MarginModes, Error> {
     let views = views(call)?;
-    Ok(Response::of(&shown(views.perpetuals(), call.account())))
+    Ok(shown(views.perpetuals(), call.account()))
 }
 
-async fn set(call: Call) -> Answer {
+async fn set(call: Call) -> Result<MarginModeSet, Error> {
     let asked = call.json::<Body<'_>>()?.read()?;
     let market = match &asked.symbol {
         None => ALL_MARKETS,
@@ -81,12 +74,8 @@ async fn set(call: Call) -> Answer {
         Some(reject) => return Err(of_mode(reject).into()),
     }
     let views = views(&call)?;
-    let markets = views.perpetuals().markets();
-    let symbols: Vec<&str> = markets
-        .all()
-        .iter()
-        .filter(|known| market == ALL_MARKETS || known.market == market)
-        .map(|known| known.symbol())
-        .collect();
-    Ok(Response::of(&asked.answer(&symbols)))
+    let markets = views.perpetuals().markets().all().iter();
+    let set = markets.filter(|known| market == ALL_MARKETS || known.market == market);
+    let symbols = set.map(|known| Market(known.symbol)).collect();
+    Ok(MarginModeSet { margin_mode: MarginType::of(asked.mode), symbols })
 }

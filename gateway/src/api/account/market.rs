@@ -1,14 +1,17 @@
 //! Perpetual markets for anyone, and what the outside says of them (`account.md` 9).
 
-use super::{OF_VIEWS, get, shape, views};
-use crate::api::docs::{Param, SYMBOL_SENT, Shape};
-use crate::api::{Answer, Call, Error, Handler, Response, Route};
+use super::{OF_VIEWS, get, views};
+use crate::api::docs::{Param, SYMBOL_SENT};
+use crate::api::{Call, Error, Route, now};
 use crate::auth::access::Auth;
 use crate::dialect::account::{market, refusal};
-use crate::dialect::fapi::{encode, text};
+use crate::dialect::fapi::encode;
+use ringside_core::ids::text;
 use ringside_views::perpetual::Perpetuals;
 use ringside_views::perpetual::market::PerpetualMarket;
-use serde_json::{Value, json};
+use ringside_wire::account::venue::{self, ExternalTicker};
+use ringside_wire::name::Market;
+use ringside_wire::number::Units;
 
 /// Oldest quote that is shown.
 const QUOTE_AGE_MS: i64 = 60_000;
@@ -19,14 +22,7 @@ const OF_ONE: &[refusal::Refusal] = &[refusal::SYMBOL_NOT_FOUND, refusal::UNAVAI
 pub static ROUTES: &[Route] = &[
     Route {
         named_refusals: &[OF_VIEWS],
-        ..get(
-            "/api/v1/markets",
-            Auth::None,
-            "Perpetual markets",
-            &[],
-            Shape::List(&shape::MARKET),
-            Handler::Now(all),
-        )
+        ..get("/api/v1/markets", Auth::None, "Perpetual markets", &[], now!(all))
     },
     Route {
         named_refusals: &[OF_ONE],
@@ -35,8 +31,7 @@ pub static ROUTES: &[Route] = &[
             Auth::None,
             "One perpetual market",
             &[SYMBOL],
-            shape::MARKET,
-            Handler::Now(|call| one(call, |views, found| market::market(views, found, call.now_ms))),
+            now!(|call| one(call, |views, found| market::market(views, found, call.now_ms))),
         )
     },
     Route {
@@ -46,8 +41,7 @@ pub static ROUTES: &[Route] = &[
             Auth::None,
             "Margin brackets of a perpetual market",
             &[SYMBOL],
-            shape::BRACKETS,
-            Handler::Now(|call| one(call, |_, found| encode::brackets(found))),
+            now!(|call| one(call, |_, found| encode::brackets(found))),
         )
     },
     Route {
@@ -57,42 +51,41 @@ pub static ROUTES: &[Route] = &[
             Auth::None,
             "The newest quote of the first outside source of a perpetual market",
             &[SYMBOL],
-            shape::EXTERNAL,
-            Handler::Now(external),
+            now!(external),
         )
     },
 ];
 
-fn all(call: &Call) -> Answer {
+fn all(call: &Call) -> Result<Vec<venue::PerpetualMarket>, Error> {
     let views = views(call)?;
     let perpetuals = views.perpetuals();
     let rows = perpetuals.markets().all().iter().map(|found| market::market(perpetuals, found, call.now_ms));
-    Ok(Response::of(&rows.collect::<Vec<_>>()))
+    Ok(rows.collect())
 }
 
-fn one(call: &Call, show: impl Fn(&Perpetuals, &PerpetualMarket) -> Value) -> Answer {
+fn one<T>(call: &Call, show: impl Fn(&Perpetuals, &PerpetualMarket) -> T) -> Result<T, Error> {
     let views = views(call)?;
     let found = views.perpetuals().markets().by_symbol(&call.path_param(0));
-    Ok(Response::of(&show(views.perpetuals(), found.ok_or(refusal::SYMBOL_NOT_FOUND)?)))
+    Ok(show(views.perpetuals(), found.ok_or(refusal::SYMBOL_NOT_FOUND)?))
 }
 
-fn external(call: &Call) -> Answer {
+fn external(call: &Call) -> Result<ExternalTicker, Error> {
     let symbol = {
         let views = views(call)?;
         let found = views.perpetuals().markets().by_symbol(&call.path_param(0));
-        found.ok_or(refusal::SYMBOL_NOT_FOUND)?.symbol().to_owned()
+        found.ok_or(refusal::SYMBOL_NOT_FOUND)?.symbol
     };
     let feeds = call.worker.shared.feeds.all();
-    let quote = call.worker.shared.quotes.of(feeds.iter().map(|entry| &entry.feed), &symbol);
+    let quote = call.worker.shared.quotes.of(feeds.iter().map(|entry| &entry.feed), text(&symbol));
     let quote = quote.filter(|quote| call.now_ms - quote.time_ms <= QUOTE_AGE_MS);
     let quote = quote.ok_or_else(|| Error::from(refusal::EXTERNAL_UNAVAILABLE))?;
-    Ok(Response::of(&json!({
-        "symbol": symbol,
-        "source": quote.source,
-        "last_price": text::units8(quote.last),
-        "bid_price": text::units8(quote.bid),
-        "ask_price": text::units8(quote.ask),
-        "volume_24h": text::units8(quote.volume),
-        "ts": quote.time_ms,
-    })))
+    Ok(ExternalTicker {
+        symbol: Market(symbol),
+        source: quote.source,
+        last_price: Units(quote.last),
+        bid_price: Units(quote.bid),
+        ask_price: Units(quote.ask),
+        volume_24h: Units(quote.volume),
+        ts: quote.time_ms,
+    })
 }

@@ -17,14 +17,13 @@ pub mod order;
 pub mod overview;
 pub mod proof;
 pub mod referral;
-pub mod shape;
 pub mod token;
 pub mod treasury;
 pub mod withdrawal;
 
-use super::docs::{Field, Param, Shape};
+use super::docs::Param;
 use super::operate::REASON_LEN_MAX;
-use super::{Answer, Call, Error, Handler, Method, Query, Response, Route, StatusCode};
+use super::{Answers, Call, Error, Method, Query, Route, StatusCode};
 use crate::auth::access::Auth;
 use crate::dialect::Dialect;
 use crate::dialect::account::params::typed;
@@ -32,10 +31,12 @@ use crate::dialect::account::refusal::{self, Refusal, Refused};
 use crate::dialect::fapi;
 use crate::ingress::{Phase, Unavailable};
 use parking_lot::RwLockReadGuard;
+use ringside_core::ids::{MarketId, Symbol};
 use ringside_views::Views;
 use ringside_views::archive::readers::Unreadable;
 use ringside_views::perpetual::market::PerpetualMarket;
 use ringside_views::perpetual::order::OrderRecord;
+use ringside_wire::futures::order::FuturesOrder;
 use serde_json::value::RawValue;
 
 impl From<Refused> for Error {
@@ -52,9 +53,7 @@ impl From<Refusal> for Error {
 }
 
 /// Names of a market's states.
-const STATES: &[&str] = &["TRADING", "POST_ONLY", "REDUCE_ONLY", "CANCEL_ONLY", "HALTED", "CLOSED"];
-/// The answer where there is nothing to say.
-const OK: Shape = Shape::Object(&[Field::new("ok", Shape::Boolean, "true")]);
+const STATES: &[&str] = fapi::words::TradingState::ALL;
 /// Refusals of what reads the views.
 const OF_VIEWS: &[Refusal] = &[refusal::UNAVAILABLE];
 /// Refusals of what reads the archive as well.
@@ -68,8 +67,7 @@ const fn get(
     auth: Auth,
     summary: &'static str,
     params: &'static [Param],
-    response: Shape,
-    handler: Handler,
+    answers: Answers,
 ) -> Route {
     Route {
         dialect: Dialect::Account,
@@ -77,8 +75,7 @@ const fn get(
         tag: "account",
         summary,
         params,
-        response,
-        ..Route::new(Method::Get, path, handler)
+        ..Route::of(Method::Get, path, answers)
     }
 }
 
@@ -98,13 +95,22 @@ fn market_of<'v>(views: &'v Views, query: Query<'_>) -> Result<Option<&'v Perpet
 }
 
 /// Orders as they are shown.
-fn order_list<'a>(call: &Call, orders: impl Iterator<Item = &'a OrderRecord>) -> Answer {
+fn order_list<'a>(
+    call: &Call,
+    orders: impl Iterator<Item = &'a OrderRecord>,
+) -> Result<Vec<FuturesOrder>, Error> {
     let views = views(call)?;
-    let show = |order: &OrderRecord| {
-        let market = views.perpetuals().markets().get(order.told.market);
-        fapi::order::shown(order, market.map_or([0; 20], |market| market.symbol), false)
-    };
-    Ok(Response::of(&orders.map(show).collect::<Vec<_>>()))
+    Ok(orders.map(|order| shown(&views, order)).collect())
+}
+
+/// An order as it is shown.
+fn shown(views: &Views, order: &OrderRecord) -> FuturesOrder {
+    fapi::order::shown(order, name_of(views, order.told.market), false)
+}
+
+/// The name of a market that may be gone.
+fn name_of(views: &Views, market: MarketId) -> Symbol {
+    views.perpetuals().markets().get(market).map_or([0; _], |market| market.symbol)
 }
 
 /// No reply, as this dialect answers it.

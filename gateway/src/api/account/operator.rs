@@ -2,10 +2,10 @@
 //! the audit log of it all. Each action is one command behind a note of who, from where and why.
 
 use super::listing::unconfirmed_close;
-use super::{OF_ENGINE, OF_HISTORY, OF_VIEWS, OK, STATES, from_archive, get, reason, unavailable, views};
-use crate::api::docs::{ADDRESS_SENT, Field, Param, SIGNED, SYMBOL_SENT, Shape};
+use super::{OF_ENGINE, OF_HISTORY, OF_VIEWS, STATES, from_archive, get, reason, unavailable, views};
+use crate::api::docs::{ADDRESS_SENT, Field, Param, SYMBOL_SENT, Shape};
 use crate::api::operate::{Action, BY, REASON, Subject, cut, operate};
-use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
+use crate::api::{Answers, Call, Error, Method, Route, later};
 use crate::auth::access::Auth;
 use crate::config::Config;
 use crate::dialect::Dialect;
@@ -14,7 +14,8 @@ use crate::dialect::account::refusal::{self, Refusal, invalid};
 use crate::dialect::account::{audit, params};
 use crate::dialect::address::parse_address;
 use crate::dialect::fapi::params::Decimal;
-use crate::dialect::fapi::{text, words};
+use crate::dialect::fapi::text;
+use crate::dialect::fapi::words::TradingState;
 use crate::ingress::Priority;
 use ringside_core::command::{
     Body, Command, CreditPerpetual, PauseWithdrawals, PerpetualState, ProveLedger, SetManualPrice,
@@ -25,53 +26,21 @@ use ringside_views::Views;
 use ringside_views::ledger::LedgerProof;
 use ringside_views::log::Page;
 use ringside_views::perpetual::rows::OperatorRecord;
+use ringside_wire::account::operator::{AuditPage, LeavesShort};
+use ringside_wire::account::proof::{LedgerName, LedgerProven, LedgerSides, Reserves};
+use ringside_wire::account::{DONE, Done, OrElse};
+use ringside_wire::number::SignedAmount;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 const OF_MARKETS: &[Refusal] = &[refusal::INVALID_PARAMETER, refusal::SYMBOL_NOT_FOUND];
-const LEDGER: Shape = Shape::Object(&[
-    Field::new("asset", Shape::Text, ""),
-    Field::new("ledger", Shape::OneOf(&["spot", "perpetual", "withdrawals"]), ""),
-    Field::new("left", Shape::Text, "What accounts and pools have, as a decimal"),
-    Field::new("right", Shape::Text, "What came in less what went out"),
-    Field::new("equal", Shape::Boolean, ""),
-    Field::new("terms", Shape::Any, "What both sides are made of"),
-]);
-const ACTION: Shape = Shape::Named(
-    "OperatorAction",
-    &[
-        Field::new("id", Shape::Integer, "From 1"),
-        Field::new("time", Shape::Integer, "UNIX milliseconds"),
-        Field::new(
-            "operator",
-            Shape::Text,
-            "Name of the key's owner, or what X-Operator said; admin without both",
-        ),
-        Field::new(
-            "key",
-            Shape::OneOf(&["own", "shared"]),
-            "own: the name is proven by the operator's own key",
-        ),
-        Field::new("ip", Shape::Text, ""),
-        Field::new("action", Shape::Text, ""),
-        Field::new("subject", Shape::Nullable(&Shape::Text), "A wallet or a market"),
-        Field::new("detail", Shape::Text, ""),
-        Field::new("reason", Shape::Text, ""),
-        Field::new("outcome", Shape::OneOf(&["done", "refused", "not_carried_out"]), ""),
-        Field::new("refusal", Shape::Nullable(&Shape::Text), "Of a refused one"),
-        Field::new("sequence", Shape::Nullable(&Shape::Integer), "Of its command in the journal"),
-    ],
-);
-
-const fn row(method: Method, path: &'static str, summary: &'static str, handler: Handler) -> Route {
+const fn row(method: Method, path: &'static str, summary: &'static str, answers: Answers) -> Route {
     Route {
         dialect: Dialect::Account,
         auth: Auth::Admin,
         tag: "admin",
         summary,
         params: &[BY],
-        response: OK,
-        ..Route::new(method, path, handler)
+        ..Route::of(method, path, answers)
     }
 }
 
@@ -89,7 +58,7 @@ pub static ROUTES: &[Route] = &[
             Method::Post,
             "/admin/perpetual/credit",
             "Credit a perpetual wallet; test deployments only",
-            Handler::Later(|call| Box::pin(credit(call))),
+            later!(credit),
         )
     },
     Route {
@@ -108,7 +77,7 @@ pub static ROUTES: &[Route] = &[
             Method::Post,
             "/admin/perpetual/index-price",
             "Pin the index of a perpetual market; test deployments only",
-            Handler::Later(|call| Box::pin(pin(call))),
+            later!(pin),
         )
     },
     Route {
@@ -122,24 +91,12 @@ pub static ROUTES: &[Route] = &[
             ),
             REASON,
         ]),
-        response: Shape::Either(&[
-            OK,
-            Shape::Object(&[
-                Field::new("needs_confirmation", Shape::Boolean, "true: nothing was done"),
-                Field::new(
-                    "shortfall",
-                    Shape::Decimal,
-                    "What the settlement would leave short, at the index of now",
-                ),
-                Field::new("fund", SIGNED, "Wallet of the insurance fund"),
-            ]),
-        ]),
         named_refusals: &[OF_MARKETS, &[refusal::MARKET_CLOSED, refusal::NO_MARK_PRICE], OF_ENGINE],
         ..row(
             Method::Patch,
             "/admin/perpetual/symbols/{symbol}",
             "Set the state of a perpetual market; CLOSED settles it and is final",
-            Handler::Later(|call| Box::pin(set_state(call))),
+            later!(set_state),
         )
     },
     Route {
@@ -156,7 +113,7 @@ pub static ROUTES: &[Route] = &[
             Method::Patch,
             "/admin/accounts/{address}",
             "Change the trade group, the promotion or the permission to trade of an account",
-            Handler::Later(|call| Box::pin(set_account(call))),
+            later!(set_account),
         )
     },
     Route {
@@ -174,7 +131,7 @@ pub static ROUTES: &[Route] = &[
             Method::Post,
             "/admin/withdrawals/pause",
             "Pause withdrawals of perpetual margin, or let them go on",
-            Handler::Later(|call| Box::pin(pause_withdrawals(call))),
+            later!(pause_withdrawals),
         )
     },
     Route {
@@ -185,18 +142,7 @@ pub static ROUTES: &[Route] = &[
             Auth::Admin,
             "Add every ledger up: both sides of each asset, with the sequence and the hash of that state",
             &[],
-            Shape::Object(&[
-                Field::new("sequence", Shape::Integer, ""),
-                Field::new("time", Shape::Integer, "UNIX milliseconds"),
-                Field::new("state_hash", Shape::Text, ""),
-                Field::new("ledgers", Shape::List(&LEDGER), ""),
-                Field::new(
-                    "reserves",
-                    Shape::Nullable(&Shape::Object(super::proof::PROOF)),
-                    "The newest proof of reserves, as GET /api/v1/proof has it; of an earlier moment. null before the first",
-                ),
-            ]),
-            Handler::Later(|call| Box::pin(prove(call))),
+            later!(prove),
         )
     },
     Route {
@@ -210,11 +156,7 @@ pub static ROUTES: &[Route] = &[
                 Param::optional("limit", Shape::Integer, "Default 50, clamped to 1..500"),
                 Param::optional("before", Shape::Integer, "Rows with smaller ids only"),
             ],
-            Shape::Object(&[
-                Field::new("items", Shape::List(&ACTION), ""),
-                Field::new("next_before", Shape::Nullable(&Shape::Integer), "null at the end"),
-            ]),
-            Handler::Later(|call| Box::pin(read_audit(call))),
+            later!(read_audit),
         )
     },
 ];
@@ -279,7 +221,7 @@ struct PauseBody<'a> {
     reason: Member<'a>,
 }
 
-async fn credit(call: Call) -> Answer {
+async fn credit(call: Call) -> Result<Done, Error> {
     let body: CreditBody<'_> = call.json()?;
     let address = typed::<String>("user_address", body.user_address)?;
     let address: Address =
@@ -292,7 +234,7 @@ async fn credit(call: Call) -> Answer {
     carry_out(&call, action, CreditPerpetual { address, reserved: 0, amount, reason: note }).await
 }
 
-async fn pin(call: Call) -> Answer {
+async fn pin(call: Call) -> Result<Done, Error> {
     let body: PriceBody<'_> = call.json()?;
     let symbol = typed::<String>("symbol", body.symbol)?.ok_or_else(|| invalid("symbol"))?;
     let (market, symbol) = market(&call, &symbol)?;
@@ -309,21 +251,22 @@ async fn pin(call: Call) -> Answer {
     carry_out(&call, action, SetManualPrice { market, moves_band: 1, price }).await
 }
 
-async fn set_state(call: Call) -> Answer {
+async fn set_state(call: Call) -> Result<OrElse<Done, LeavesShort>, Error> {
     let body: StateBody<'_> = call.json()?;
     let (market, symbol) = market(&call, &call.path_param(0))?;
     let state = typed::<String>("state", body.state)?;
-    let state = state.as_deref().and_then(words::parse_state).ok_or_else(|| invalid("state"))?;
+    let state = state.as_deref().and_then(TradingState::read).ok_or_else(|| invalid("state"))?;
     let is_confirmed = typed("confirm", body.confirm)?.unwrap_or(false);
     let action = Action {
         subject: Subject::Market(symbol),
-        detail: words::state(state).to_owned(),
+        detail: TradingState::of(state).text().to_owned(),
         reason: &reason(body.reason)?,
     };
     if state == PerpetualState::Closed && !is_confirmed && !is_closed(&call, market)? {
-        return Ok(Response::of(&unconfirmed_close(&call, market)?));
+        return Ok(OrElse::That(unconfirmed_close(&call, market)?));
     }
-    carry_out(&call, action, SetPerpetualState { market, state: state as u8, reserved: [0; 3] }).await
+    let command = SetPerpetualState { market, state: state as u8, reserved: [0; 3] };
+    carry_out(&call, action, command).await.map(OrElse::This)
 }
 
 /// Whether a market is settled already: then there is nothing to confirm, and the engine says so.
@@ -333,7 +276,7 @@ fn is_closed(call: &Call, market: MarketId) -> Result<bool, Error> {
     Ok(found.is_some_and(|market| market.state == PerpetualState::Closed))
 }
 
-async fn pause_withdrawals(call: Call) -> Answer {
+async fn pause_withdrawals(call: Call) -> Result<Done, Error> {
     let body: PauseBody<'_> = call.json()?;
     let is_paused: bool = typed("paused", body.paused)?.ok_or_else(|| invalid("paused"))?;
     let clears = typed("clear_alarm", body.clear_alarm)?.unwrap_or(false);
@@ -351,7 +294,7 @@ async fn pause_withdrawals(call: Call) -> Answer {
     carry_out(&call, action, command).await
 }
 
-async fn set_account(call: Call) -> Answer {
+async fn set_account(call: Call) -> Result<Done, Error> {
     let address = parse_address(&call.path_param(0)).ok_or_else(|| invalid("address"))?;
     let body: AccountBody<'_> = call.json()?;
     let account = {
@@ -404,28 +347,26 @@ fn market(call: &Call, symbol: &str) -> Result<(MarketId, Symbol), Error> {
     Ok((market.market, market.symbol))
 }
 
-async fn carry_out<B: Body>(call: &Call, action: Action<'_>, body: B) -> Answer {
+async fn carry_out<B: Body>(call: &Call, action: Action<'_>, body: B) -> Result<Done, Error> {
     let reply = operate(call, action, body).await.map_err(unavailable)?;
     match reply.done.rejected() {
-        None => Ok(Response::json("{\"ok\":true}")),
+        None => Ok(DONE),
         Some(reject) => Err(refusal::of_operator(reject).into()),
     }
 }
 
 /// A command, so that the sums are of one state, which the journal leads to again: whoever doubts them replays to the
 /// sequence and compares the hash. It walks the whole state on the matcher.
-async fn prove(call: Call) -> Answer {
+async fn prove(call: Call) -> Result<LedgerProven, Error> {
     let proof = call.worker.ingress.submit(Command::new(ProveLedger {}), Priority::Internal).await;
     proof.map_err(unavailable)?;
     let views = views(&call)?;
     // Another one may have come since: then it is newer, and as good.
-    let mut answer = shown(views.ledger().last(), &views);
     let newest = call.worker.shared.proofs.newest();
-    answer["reserves"] = json!(newest.map(|proof| super::proof::shown(&proof)));
-    Ok(Response::of(&answer))
+    Ok(shown(views.ledger().last(), &views, newest.map(|proof| super::proof::shown(&proof))))
 }
 
-async fn read_audit(call: Call) -> Answer {
+async fn read_audit(call: Call) -> Result<AuditPage, Error> {
     let query = call.query();
     let limit = limit(query.get("limit").as_deref(), 50, 500)?;
     let before: Option<u64> = params::count("before", query.get("before").as_deref())?;
@@ -436,59 +377,53 @@ async fn read_audit(call: Call) -> Answer {
     let page = Page { ids: 0..=last, ..Page::new(0, Some(0), limit * audit::PARTS_MAX) };
     let rows: Vec<OperatorRecord> = call.worker.shared.history.page(&page).await.map_err(from_archive)?;
     let items = audit::actions(&rows, limit);
-    let oldest = items.last().and_then(|row| row["id"].as_u64());
-    let next = oldest.filter(|number| items.len() == limit && *number > 1);
-    Ok(Response::of(&json!({ "items": items, "next_before": next })))
+    let oldest = items.last().map(|row| row.id);
+    let next_before = oldest.filter(|number| items.len() == limit && *number > 1);
+    Ok(AuditPage { items, next_before })
 }
 
-fn shown(proof: &LedgerProof, views: &Views) -> Value {
+fn shown(proof: &LedgerProof, views: &Views, reserves: Option<Reserves>) -> LedgerProven {
     const MICRO: i128 = 1_000_000_000_000;
-    let name = |asset| views.markets().asset_name(asset).unwrap_or("").to_owned();
-    let row = |asset, ledger: &str, left: i128, right: i128, terms: Value| {
-        json!({
-            "asset": name(asset),
-            "ledger": ledger,
-            "left": text::amount(left),
-            "right": text::amount(right),
-            "equal": left == right,
-            "terms": terms,
-        })
+    let row = |asset, ledger, left, right, terms: &[(&'static str, i128)]| LedgerSides {
+        asset: views.markets().asset_name(asset).unwrap_or("").to_owned(),
+        ledger,
+        left: SignedAmount(left),
+        right: SignedAmount(right),
+        equal: left == right,
+        terms: terms.iter().map(|(name, amount)| (*name, SignedAmount(*amount))).collect(),
     };
-    let mut rows: Vec<Value> = Vec::new();
+    let mut ledgers = Vec::new();
     for spot in &proof.spot {
         let (available, frozen, credited) = (spot.available.get(), spot.frozen.get(), spot.credited.get());
-        let terms = json!({
-            "available": text::amount(available),
-            "frozen": text::amount(frozen),
-            "credited": text::amount(credited),
-        });
-        rows.push(row(spot.asset, "spot", available + frozen, credited, terms));
+        let terms = [("available", available), ("frozen", frozen), ("credited", credited)];
+        ledgers.push(row(spot.asset, LedgerName::Spot, available + frozen, credited, &terms));
     }
     if let Some(told) = &proof.perpetual {
         let (wallets, isolated, costs) = (told.wallets.get(), told.isolated.get(), told.costs.get());
         let [fund, fees, affiliates, deposits] =
             [told.fund, told.fees, told.affiliates, told.deposits].map(i128::from);
         let left = wallets + isolated + fund + fees + affiliates - costs;
-        let money = |micros: i128| text::amount(micros * MICRO);
-        let terms = json!({
-            "wallets": money(wallets),
-            "isolated_wallets": money(isolated),
-            "insurance_fund": money(fund),
-            "fee_pool": money(fees),
-            "affiliate_payable": money(affiliates),
-            "position_costs": money(costs),
-            "net_transfers": money(deposits),
-        });
-        rows.push(row(told.asset, "perpetual", left * MICRO, deposits * MICRO, terms));
+        let terms = [
+            ("wallets", wallets),
+            ("isolated_wallets", isolated),
+            ("insurance_fund", fund),
+            ("fee_pool", fees),
+            ("affiliate_payable", affiliates),
+            ("position_costs", costs),
+            ("net_transfers", deposits),
+        ];
+        let terms = terms.map(|(name, micros)| (name, micros * MICRO));
+        ledgers.push(row(told.asset, LedgerName::Perpetual, left * MICRO, deposits * MICRO, &terms));
         let (held, told_of) = proof.on_their_way;
         // Outside of both ledgers until the vault has paid it or it comes back.
-        let terms = json!({ "in_withdrawals": text::amount(held) });
-        rows.push(row(told.asset, "withdrawals", held, told_of, terms));
+        let terms = [("in_withdrawals", held)];
+        ledgers.push(row(told.asset, LedgerName::Withdrawals, held, told_of, &terms));
     }
-    json!({
-        "sequence": proof.sequence,
-        "time": proof.time_ns.div_euclid(1_000_000),
-        "state_hash": const_hex::encode(proof.state_hash),
-        "ledgers": rows,
-    })
+    LedgerProven {
+        sequence: proof.sequence,
+        time: proof.time_ns.div_euclid(1_000_000),
+        state_hash: const_hex::encode(proof.state_hash),
+        ledgers,
+        reserves,
+    }
 }

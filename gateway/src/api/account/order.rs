@@ -1,12 +1,14 @@
 //! Open orders, and what an order would do before it is sent (`account.md` 2 and 5).
 
-use super::{OF_VIEWS, get, market_of, order_list, shape, views};
+use super::{OF_VIEWS, get, market_of, order_list, views};
 use crate::api::docs::{Field, Param, SYMBOL_SENT, Shape};
-use crate::api::{Answer, Call, Handler, Method, Response, Route};
+use crate::api::{Call, Error, Method, Route, now};
 use crate::auth::access::{Auth, Permission};
 use crate::dialect::Dialect;
 use crate::dialect::account::preview::{Body, preview};
 use crate::dialect::account::refusal::{self, Refusal};
+use ringside_wire::account::own::OrderPreview;
+use ringside_wire::futures::order::FuturesOrder;
 
 const READ: Auth = Auth::Account(Permission::Read);
 const SYMBOL: Param = Param::optional("symbol", SYMBOL_SENT, "One market only");
@@ -22,14 +24,7 @@ const OF_PREVIEW: &[Refusal] = &[
 pub static ROUTES: &[Route] = &[
     Route {
         named_refusals: &[&[refusal::SYMBOL_NOT_FOUND], OF_VIEWS],
-        ..get(
-            "/orders/open",
-            READ,
-            "Open perpetual orders, oldest first",
-            &[SYMBOL],
-            Shape::List(&shape::ORDER),
-            Handler::Now(open),
-        )
+        ..get("/orders/open", READ, "Open perpetual orders, oldest first", &[SYMBOL], now!(open))
     },
     Route {
         dialect: Dialect::Account,
@@ -50,13 +45,12 @@ pub static ROUTES: &[Route] = &[
             Field::optional("reduce_only", Shape::Boolean, ""),
             Field::optional("max_slippage", Shape::DecimalInput, "Fraction, 0 to 1; default 0.01"),
         ]),
-        response: shape::PREVIEW,
         named_refusals: &[OF_PREVIEW, OF_VIEWS],
-        ..Route::new(Method::Post, "/orders/preview", Handler::Now(judge))
+        ..Route::of(Method::Post, "/orders/preview", now!(judge))
     },
 ];
 
-fn open(call: &Call) -> Answer {
+fn open(call: &Call) -> Result<Vec<FuturesOrder>, Error> {
     let market = { market_of(&*views(call)?, call.query())?.map(|market| market.market) };
     let rows: Vec<_> = views(call)?
         .perpetuals()
@@ -68,11 +62,11 @@ fn open(call: &Call) -> Answer {
     order_list(call, rows.iter())
 }
 
-fn judge(call: &Call) -> Answer {
+fn judge(call: &Call) -> Result<OrderPreview, Error> {
     let body: Body<'_> = call.json()?;
     let asked = body.read()?;
     let views = views(call)?;
     let perpetuals = views.perpetuals();
     let market = perpetuals.markets().by_symbol(&asked.symbol).ok_or(refusal::SYMBOL_NOT_FOUND)?;
-    Ok(Response::of(&preview(perpetuals, market, call.account(), &asked, call.now_ms)?))
+    Ok(preview(perpetuals, market, call.account(), &asked, call.now_ms)?)
 }

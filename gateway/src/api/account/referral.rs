@@ -1,18 +1,17 @@
 //! What the referral contract says of an address (`account.md` 12). Public; read from the chain, not from the engine.
 
 use super::get;
-use crate::api::docs::{Field, Param, Shape};
-use crate::api::{Answer, Call, Error, Handler, Response, Route};
+use crate::api::docs::{Param, Shape};
+use crate::api::{Call, Error, Route, later};
 use crate::auth::access::Auth;
 use crate::chain::referral::{ChainError, Kept, Reader, code_text, tier_name};
 use crate::dialect::account::refusal::{CHAIN_ERROR, INVALID_ADDRESS, Refusal};
 use crate::dialect::address::{address_text, parse_address};
 use ringside_core::ids::Address;
-use serde_json::json;
+use ringside_wire::account::chain::{Claimed, OperatorStatus, Rebate, ReferralTerms};
 
 const ADDRESS: Param =
     Param::path("address", Shape::Pattern("^0x[0-9a-fA-F]{40}$"), "In any case; answered in lower case");
-const CLAIMED: Field = Field::new("claimed_usd", Shape::Pattern("^[0-9]+\\.[0-9]{6}$"), "US dollars");
 const REFUSALS: &[Refusal] = &[INVALID_ADDRESS, CHAIN_ERROR];
 
 /// Rows of the routing table that this file answers.
@@ -25,16 +24,7 @@ pub static ROUTES: &[Route] = &[
             Auth::None,
             "What a user has claimed, and who referred it",
             &[ADDRESS],
-            Shape::Object(&[
-                Field::new("address", Shape::Text, ""),
-                CLAIMED,
-                Field::new("nonce", Shape::Integer, "Counts claims"),
-                Field::new("referral_code", Shape::Text, "Empty for none; hex where it is no text"),
-                Field::new("referrer", Shape::Text, "The zero address for nobody"),
-                Field::new("tier_level", Shape::Integer, "0 to 4"),
-                Field::new("tier_name", Shape::Text, ""),
-            ]),
-            Handler::Later(|call| Box::pin(rebate(call))),
+            later!(rebate),
         )
     },
     Route {
@@ -45,15 +35,7 @@ pub static ROUTES: &[Route] = &[
             Auth::None,
             "The terms of a user's referral",
             &[ADDRESS],
-            Shape::Object(&[
-                Field::new("address", Shape::Text, ""),
-                Field::new("code", Shape::Text, "Empty for none; hex where it is no text"),
-                Field::new("referrer", Shape::Text, "The zero address for nobody"),
-                Field::new("total_rebate_bps", Shape::Integer, ""),
-                Field::new("trader_discount_bps", Shape::Integer, ""),
-                Field::new("affiliate_reward_bps", Shape::Integer, ""),
-            ]),
-            Handler::Later(|call| Box::pin(terms(call))),
+            later!(terms),
         )
     },
     Route {
@@ -64,8 +46,7 @@ pub static ROUTES: &[Route] = &[
             Auth::None,
             "What a user has claimed",
             &[ADDRESS],
-            Shape::Object(&[Field::new("address", Shape::Text, ""), CLAIMED]),
-            Handler::Later(|call| Box::pin(claimed(call))),
+            later!(claimed),
         )
     },
     Route {
@@ -76,61 +57,56 @@ pub static ROUTES: &[Route] = &[
             Auth::None,
             "Whether the configured operator may write the records",
             &[],
-            Shape::Object(&[
-                Field::new("operator_address", Shape::Text, ""),
-                Field::new("is_operator", Shape::Boolean, ""),
-                Field::new("contract_address", Shape::Text, ""),
-            ]),
-            Handler::Later(|call| Box::pin(operator(call))),
+            later!(operator),
         )
     },
 ];
 
-async fn rebate(call: Call) -> Answer {
+async fn rebate(call: Call) -> Result<Rebate, Error> {
     let address = address(&call)?;
     let (reader, kept) = reader(&call)?;
     let rebate = reader.rebate(kept, &address).await.map_err(chain_error)?;
-    Ok(Response::of(&json!({
-        "address": address_text(&address),
-        "claimed_usd": usd(rebate.claimed_usd),
-        "nonce": rebate.nonce,
-        "referral_code": code_text(&rebate.code),
-        "referrer": address_text(&rebate.referrer),
-        "tier_level": rebate.tier,
-        "tier_name": tier_name(rebate.tier),
-    })))
+    Ok(Rebate {
+        address: address_text(&address),
+        claimed_usd: usd(rebate.claimed_usd),
+        nonce: rebate.nonce,
+        referral_code: code_text(&rebate.code),
+        referrer: address_text(&rebate.referrer),
+        tier_level: rebate.tier,
+        tier_name: tier_name(rebate.tier),
+    })
 }
 
-async fn terms(call: Call) -> Answer {
+async fn terms(call: Call) -> Result<ReferralTerms, Error> {
     let address = address(&call)?;
     let (reader, kept) = reader(&call)?;
     let terms = reader.terms(kept, &address).await.map_err(chain_error)?;
-    Ok(Response::of(&json!({
-        "address": address_text(&address),
-        "code": code_text(&terms.code),
-        "referrer": address_text(&terms.referrer),
-        "total_rebate_bps": terms.total_rebate_bps,
-        "trader_discount_bps": terms.trader_discount_bps,
-        "affiliate_reward_bps": terms.affiliate_reward_bps,
-    })))
+    Ok(ReferralTerms {
+        address: address_text(&address),
+        code: code_text(&terms.code),
+        referrer: address_text(&terms.referrer),
+        total_rebate_bps: terms.total_rebate_bps,
+        trader_discount_bps: terms.trader_discount_bps,
+        affiliate_reward_bps: terms.affiliate_reward_bps,
+    })
 }
 
-async fn claimed(call: Call) -> Answer {
+async fn claimed(call: Call) -> Result<Claimed, Error> {
     let address = address(&call)?;
     let (reader, kept) = reader(&call)?;
     let claimed = reader.claimed(kept, &address).await.map_err(chain_error)?;
-    Ok(Response::of(&json!({ "address": address_text(&address), "claimed_usd": usd(claimed) })))
+    Ok(Claimed { address: address_text(&address), claimed_usd: usd(claimed) })
 }
 
-async fn operator(call: Call) -> Answer {
+async fn operator(call: Call) -> Result<OperatorStatus, Error> {
     let (reader, kept) = reader(&call)?;
     let operator = call.worker.config.operator_address.ok_or(CHAIN_ERROR)?.0;
     let is_operator = reader.is_operator(kept, &operator).await.map_err(chain_error)?;
-    Ok(Response::of(&json!({
-        "operator_address": address_text(&operator),
-        "is_operator": is_operator,
-        "contract_address": address_text(reader.contract()),
-    })))
+    Ok(OperatorStatus {
+        operator_address: address_text(&operator),
+        is_operator,
+        contract_address: address_text(reader.contract()),
+    })
 }
 
 fn address(call: &Call) -> Result<Address, Error> {

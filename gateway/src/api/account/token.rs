@@ -2,9 +2,9 @@
 //! withdrawal and its pauses change. Each step is a command behind a note in the audit log.
 
 use super::{OF_ENGINE, OF_VIEWS, reason, unavailable, views};
-use crate::api::docs::{ADDRESS, ADDRESS_SENT, Field, Param, Shape, TOKEN};
+use crate::api::docs::{ADDRESS_SENT, Field, Param, Shape, TOKEN};
 use crate::api::operate::{Action, REASON, Subject, operate};
-use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
+use crate::api::{Call, Error, Method, Route, later, now};
 use crate::auth::access::Auth;
 use crate::chain::provider::ProviderFault;
 use crate::chain::token::TokenFault;
@@ -19,21 +19,12 @@ use ringside_core::money::{AMOUNT_UNIT, Amount};
 use ringside_core::reject::Reject;
 use ringside_views::Views;
 use ringside_views::deposit::TokenRecord;
+use ringside_wire::account::Items;
+use ringside_wire::account::chain::ChainToken;
+use ringside_wire::name::{Address, Token};
+use ringside_wire::number as written;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
-const KNOWN: Shape = Shape::Named(
-    "ChainToken",
-    &[
-        Field::new("symbol", TOKEN, ""),
-        Field::new("chain_id", Shape::Integer, ""),
-        Field::new("address", ADDRESS, "The contract"),
-        Field::new("decimals", Shape::Integer, "Of its base unit"),
-        Field::new("min_withdrawal", Shape::Decimal, "From a spot balance"),
-        Field::new("deposits_paused", Shape::Boolean, "What comes is held until it is taken back"),
-        Field::new("withdrawals_paused", Shape::Boolean, ""),
-    ],
-);
 const CHANGES: [Field; 4] = [
     Field::optional(
         "min_withdrawal",
@@ -61,9 +52,8 @@ pub static ROUTES: &[Route] = &[
         auth: Auth::Admin,
         tag: "admin",
         summary: "Tokens that can be deposited and withdrawn",
-        response: Shape::Object(&[Field::new("items", Shape::List(&KNOWN), "")]),
         named_refusals: &[OF_VIEWS],
-        ..Route::new(Method::Get, "/admin/tokens", Handler::Now(list))
+        ..Route::of(Method::Get, "/admin/tokens", now!(list))
     },
     add("/admin/tokens"),
     // The same below the address of the spot venue, which its clients know.
@@ -75,9 +65,8 @@ pub static ROUTES: &[Route] = &[
         summary: "Change a token's least withdrawal, or pause its deposits and withdrawals",
         params: &[Param::path("symbol", TOKEN, "Its name")],
         body: Shape::Object(&CHANGES),
-        response: KNOWN,
         named_refusals: &[&[refusal::INVALID_PARAMETER, refusal::NOT_FOUND], OF_ENGINE],
-        ..Route::new(Method::Patch, "/admin/tokens/{symbol}", Handler::Later(|call| Box::pin(change(call))))
+        ..Route::of(Method::Patch, "/admin/tokens/{symbol}", later!(change))
     },
 ];
 
@@ -88,12 +77,11 @@ const fn add(path: &'static str) -> Route {
         tag: "admin",
         summary: "Add a token of the chain; contract and decimals are for good",
         body: ADDED,
-        response: KNOWN,
         named_refusals: &[
             &[refusal::INVALID_PARAMETER, refusal::TOKEN_EXISTS, refusal::CHAIN_ERROR],
             OF_ENGINE,
         ],
-        ..Route::new(Method::Post, path, Handler::Later(|call| Box::pin(carry_out(call))))
+        ..Route::of(Method::Post, path, later!(carry_out))
     }
 }
 
@@ -152,25 +140,25 @@ fn wants(name: &str, what: impl std::fmt::Display) -> Refused {
     refusal::INVALID_PARAMETER.saying(format!("{name}: {what}"))
 }
 
-fn list(call: &Call) -> Answer {
+fn list(call: &Call) -> Result<Items<ChainToken>, Error> {
     let views = views(call)?;
-    let items: Vec<Value> = views.deposits().tokens().map(|token| shown(&views, token)).collect();
-    Ok(Response::of(&json!({ "items": items })))
+    Ok(Items { items: views.deposits().tokens().map(|token| shown(&views, token)).collect() })
 }
 
-fn shown(views: &Views, token: &TokenRecord) -> Value {
-    json!({
-        "symbol": views.markets().asset_name(token.asset),
-        "chain_id": token.chain_id,
-        "address": address_text(&token.address),
-        "decimals": token.decimals,
-        "min_withdrawal": text::amount(token.minimum),
-        "deposits_paused": token.paused & token_pause::DEPOSITS != 0,
-        "withdrawals_paused": token.paused & token_pause::WITHDRAWALS != 0,
-    })
+fn shown(views: &Views, token: &TokenRecord) -> ChainToken {
+    let name = views.markets().asset_name(token.asset).and_then(padded);
+    ChainToken {
+        symbol: Token(name.unwrap_or_default()),
+        chain_id: token.chain_id,
+        address: Address(token.address),
+        decimals: token.decimals,
+        min_withdrawal: written::Amount(token.minimum),
+        deposits_paused: token.paused & token_pause::DEPOSITS != 0,
+        withdrawals_paused: token.paused & token_pause::WITHDRAWALS != 0,
+    }
 }
 
-async fn carry_out(call: Call) -> Answer {
+async fn carry_out(call: Call) -> Result<ChainToken, Error> {
     let body: TokenBody<'_> = call.json()?;
     let of = |raw: Option<&RawValue>| raw.and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
     let is_name = |name: &String| {
@@ -190,7 +178,7 @@ async fn carry_out(call: Call) -> Answer {
     set(&call, token, asset, decimals, &changes, &reason).await
 }
 
-async fn change(call: Call) -> Answer {
+async fn change(call: Call) -> Result<ChainToken, Error> {
     let body: TokenBody<'_> = call.json()?;
     let symbol = call.path_param(0);
     let (token, asset) = {
@@ -231,7 +219,7 @@ async fn set(
     decimals: u8,
     changes: &Changes,
     reason: &str,
-) -> Answer {
+) -> Result<ChainToken, Error> {
     let chain_id = call.worker.config.chain_id;
     let Changes { minimum, paused } = *changes;
     let detail = format!(
@@ -247,7 +235,7 @@ async fn set(
         None => {
             let views = views(call)?;
             let token = views.deposits().token(chain_id, &token).ok_or(refusal::INTERNAL)?;
-            Ok(Response::of(&shown(&views, token)))
+            Ok(shown(&views, token))
         }
         Some(Reject::TokenExists) => Err(refusal::TOKEN_EXISTS.into()),
         Some(Reject::ParameterOutOfRange) => {

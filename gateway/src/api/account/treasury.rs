@@ -4,8 +4,8 @@
 
 use super::{OF_ENGINE, needed_reason, unavailable, views};
 use crate::api::docs::{Field, Shape, TOKEN};
-use crate::api::operate::{Action, BY, REASON_NEEDED, Subject, for_two, operate};
-use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
+use crate::api::operate::{Action, BY, ForTwo, REASON_NEEDED, Subject, for_two, operate};
+use crate::api::{Call, Error, Method, Route, later};
 use crate::auth::access::{Acting, Auth};
 use crate::dialect::Dialect;
 use crate::dialect::account::params::{member, number, typed};
@@ -18,7 +18,9 @@ use ringside_core::money::{AMOUNT_PER_MICRO, Amount};
 use ringside_core::reject::Reject;
 use ringside_core::risk::perpetual::takeover::fund_withdrawable;
 use ringside_views::Views;
-use serde_json::json;
+use ringside_wire::account::operator::TreasuryMoved;
+use ringside_wire::name::Token;
+use ringside_wire::number as written;
 use serde_json::value::RawValue;
 
 const END: Shape = Shape::Pattern("^(fund:MAIN|fees:spot|fees:perpetual|account:0x[0-9a-fA-F]{40})$");
@@ -49,17 +51,9 @@ pub static ROUTES: &[Route] = &[Route {
         ),
         REASON_NEEDED,
     ]),
-    response: Shape::Object(&[
-        Field::new("ok", Shape::Boolean, "true"),
-        Field::new("sequence", Shape::Integer, "Of its command in the journal"),
-        Field::new("from", END, ""),
-        Field::new("to", END, ""),
-        Field::new("token", TOKEN, ""),
-        Field::new("amount", Shape::Decimal, ""),
-    ]),
     is_for_two: true,
     named_refusals: &[REFUSALS, OF_ENGINE],
-    ..Route::new(Method::Post, "/admin/treasury/transfer", Handler::Later(|call| Box::pin(transfer(call))))
+    ..Route::of(Method::Post, "/admin/treasury/transfer", later!(transfer))
 }];
 
 #[derive(serde::Deserialize)]
@@ -85,7 +79,7 @@ struct Move {
     amount: Amount,
 }
 
-async fn transfer(call: Call) -> Answer {
+async fn transfer(call: Call) -> Result<ForTwo<TreasuryMoved>, Error> {
     let body: TransferBody<'_> = call.json()?;
     let asked = read(&body)?;
     let reason = needed_reason(body.reason)?;
@@ -94,7 +88,7 @@ async fn transfer(call: Call) -> Answer {
         command(&views, &asked)?
     };
     let Move { from, to, token, amount, .. } = &asked;
-    let amount = text::amount(*amount);
+    let amount = written::Amount(*amount);
     let subject = match (from, to) {
         (End::Account(address), _) | (_, End::Account(address)) => Subject::Account(*address),
         _ => Subject::Venue,
@@ -109,7 +103,7 @@ async fn transfer(call: Call) -> Answer {
     if counted.is_none()
         && let Some(waiting) = for_two(&call, &action)?
     {
-        return Ok(waiting);
+        return Ok(ForTwo::Waits(waiting));
     }
     // Where nobody can say whether it was carried out, it counts.
     let reply = operate(&call, action, command).await.map_err(unavailable)?;
@@ -119,14 +113,14 @@ async fn transfer(call: Call) -> Answer {
         }
         return Err(refused(&call, &asked, reject));
     }
-    Ok(Response::of(&json!({
-        "ok": true,
-        "sequence": reply.sequence,
-        "from": from.to_string(),
-        "to": to.to_string(),
-        "token": token,
-        "amount": amount,
-    })))
+    Ok(ForTwo::Done(TreasuryMoved {
+        ok: true,
+        sequence: reply.sequence,
+        from: from.to_string(),
+        to: to.to_string(),
+        token: Token(asked.asset),
+        amount,
+    }))
 }
 
 /// What is wrong with a body whatever the venue holds.

@@ -2,9 +2,8 @@
 
 use super::{OF_ENGINE, OF_VIEWS, get, unavailable, views};
 use crate::api::docs::{Field, Param, Shape, UUID_SENT};
-use crate::api::spot::shape;
 use crate::api::withdrawal::{self, Fault, NoId};
-use crate::api::{Answer, Call, Error, Handler, Method, Route};
+use crate::api::{Answer, Call, Error, Handler, Method, Route, answer, now};
 use crate::auth::access::Auth;
 use crate::dialect::Dialect;
 use crate::dialect::account::params::limit;
@@ -14,6 +13,7 @@ use crate::http::fault::Denied;
 use ringside_core::command::Ledger;
 use ringside_core::reject::Reject;
 use ringside_views::Views;
+use ringside_wire::spot::chain::{Withdrawal, WithdrawalAuthorization};
 
 const TOKEN: &str = withdrawal::asset_of(Ledger::Perpetual);
 const STATUSES: Shape = Shape::OneOf(&["signed", "confirmed", "expired"]);
@@ -30,7 +30,7 @@ pub static ROUTES: &[Route] = &[
             Field::new("token", Shape::OneOf(&[TOKEN]), ""),
             Field::new("amount", Shape::DecimalInput, "At least 10, at most 6 decimals"),
         ]),
-        response: shape::AUTHORIZATION,
+        response: answer::<WithdrawalAuthorization>(),
         named_refusals: &[
             &[
                 refusal::WITHDRAWALS_PAUSED,
@@ -61,8 +61,7 @@ pub static ROUTES: &[Route] = &[
                 ),
                 Param::optional("limit", Shape::Integer, "Default 50, clamped to 1..200"),
             ],
-            Shape::List(&shape::WITHDRAWAL),
-            Handler::Now(list),
+            now!(list),
         )
     },
     Route {
@@ -72,8 +71,7 @@ pub static ROUTES: &[Route] = &[
             LOGIN,
             "One of the own withdrawals of perpetual margin",
             &[Param::path("id", UUID_SENT, "Its id")],
-            shape::WITHDRAWAL,
-            Handler::Now(one),
+            now!(one),
         )
     },
 ];
@@ -133,7 +131,7 @@ fn of_withdrawal(reject: Reject) -> Refused {
     }
 }
 
-fn list(call: &Call) -> Answer {
+fn list(call: &Call) -> Result<Vec<Withdrawal>, Error> {
     let query = call.query();
     let status = match query.get("status") {
         None => None,
@@ -141,9 +139,9 @@ fn list(call: &Call) -> Answer {
     };
     let before = withdrawal::before(call).map_err(|NoId| invalid("before"))?;
     let limit = limit(query.get("limit").as_deref(), 50, 200)?;
-    withdrawal::list(call, &*views(call)?, Ledger::Perpetual, status, before, limit)
+    Ok(withdrawal::list(call, &*views(call)?, Ledger::Perpetual, status, before, limit))
 }
 
-fn one(call: &Call) -> Answer {
+fn one(call: &Call) -> Result<Withdrawal, Error> {
     Ok(withdrawal::one(call, &*views(call)?, Ledger::Perpetual).ok_or(refusal::NOT_FOUND)?)
 }

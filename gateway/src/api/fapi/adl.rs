@@ -1,33 +1,35 @@
 //! Places in the auto-deleveraging order, as accounts ask for their own (`perpetual.md` 9), and how near a market is to it.
 
-use super::{READ, later, one_or_all, optional_market, params, shape, views};
-use crate::api::{Answer, Call, Error, Response, Route};
+use super::{READ, get, one_or_all, optional_market, params, shape, views};
+use crate::api::{Call, Error, Route, later};
 use crate::auth::access::Auth;
 use crate::dialect::fapi::margin;
 use crate::worker::ranking::{Ranking, Risk};
 use ringside_core::ids::FEE_ACCOUNT;
 use ringside_core::risk::perpetual::takeover::Fund;
-use serde_json::{Value, json};
+use ringside_wire::futures::account::{AdlQuantile, Quantiles};
+use ringside_wire::futures::market::{AdlRisk, FuturesAdlRisk, OneOrAll};
+use ringside_wire::number::Name;
 use std::sync::Arc;
 
 /// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
-    later(
+    get(
         "/fapi/v1/adlQuantile",
         READ,
         5,
         "Places in the auto-deleveraging order",
         &[shape::OF_SYMBOL],
-        |call| Box::pin(quantiles(call)),
+        later!(quantiles),
     ),
-    later(
+    get(
         "/fapi/v1/symbolAdlRisk",
         Auth::None,
         1,
         "How near a market is to auto-deleveraging: whether the insurance fund could take over a whole side (low), the largest \
          position (medium), or not even that (high)",
         &[shape::OF_SYMBOL],
-        |call| Box::pin(risks(call)),
+        later!(risks),
     ),
 ];
 
@@ -37,13 +39,13 @@ pub(super) async fn ranking(call: &Call) -> Result<Arc<Ranking>, Error> {
     Ok(call.worker.shared.ranks.get(&call.worker.shared.views, call.now_ms).await)
 }
 
-async fn quantiles(call: Call) -> Answer {
+async fn quantiles(call: Call) -> Result<Vec<AdlQuantile>, Error> {
     let params = params(&call)?;
     let chosen = { optional_market(&*views(&call)?, &params)?.map(|market| market.market) };
     let ranking = ranking(&call).await?;
     let views = views(&call)?;
     let account = views.perpetuals().accounts().get(call.account());
-    let rows: Vec<Value> = views
+    let rows = views
         .perpetuals()
         .markets()
         .all()
@@ -53,18 +55,15 @@ async fn quantiles(call: Call) -> Answer {
             let quantity = account.holding(market.market).position.quantity;
             let quantile = ranking.quantile(market.market, call.account());
             let of = |is_it: bool| if is_it { quantile } else { 0 };
-            (quantity != 0).then(|| {
-                json!({
-                    "symbol": market.symbol(),
-                    "adlQuantile": { "LONG": of(quantity > 0), "SHORT": of(quantity < 0), "BOTH": quantile },
-                })
+            (quantity != 0).then(|| AdlQuantile {
+                symbol: Name(market.symbol),
+                adl_quantile: Quantiles { long: of(quantity > 0), short: of(quantity < 0), both: quantile },
             })
-        })
-        .collect();
-    Ok(Response::of(&rows))
+        });
+    Ok(rows.collect())
 }
 
-async fn risks(call: Call) -> Answer {
+async fn risks(call: Call) -> Result<OneOrAll<FuturesAdlRisk>, Error> {
     let params = params(&call)?;
     optional_market(&*views(&call)?, &params)?;
     let ranking = ranking(&call).await?;
@@ -73,11 +72,11 @@ async fn risks(call: Call) -> Answer {
     let fund =
         Fund { equity: fund.wallet + fund.unrealised, notional: fund.total(|held| held.notional.abs()) };
     one_or_all(&views, &params, |market| {
-        let risk = match ranking.risk(market.market, fund) {
-            Risk::Low => "low",
-            Risk::Medium => "medium",
-            Risk::High => "high",
+        let adl_risk = match ranking.risk(market.market, fund) {
+            Risk::Low => AdlRisk::Low,
+            Risk::Medium => AdlRisk::Medium,
+            Risk::High => AdlRisk::High,
         };
-        json!({ "symbol": market.symbol(), "adlRisk": risk, "updateTime": ranking.at_ms() })
+        FuturesAdlRisk { symbol: Name(market.symbol), adl_risk, update_time: ranking.at_ms() }
     })
 }

@@ -1,13 +1,14 @@
 //! The conditional-order service (`perpetual.md` 11): the same engine, orders with routes of their own until they fire.
 
+use super::keyed::{self, Marked};
 use super::market_data::with;
-use super::order::{ONE, generated_name, priority_of};
+use super::order::{ALL_CANCELED, ONE, generated_name, priority_of};
 use super::shape;
 use super::{
-    READ, TRADE, by_symbol, carry_out, from_archive, keyed, later, market, optional_market, params, row,
+    READ, TRADE, by_symbol, carry_out, from_archive, get, market, name_of, optional_market, params, row,
     submit, views, within,
 };
-use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
+use crate::api::{Call, Error, Method, Route, later, now};
 use crate::dialect::fapi::params::Params;
 use crate::dialect::fapi::place::{self, Names};
 use crate::dialect::fapi::{algo, refusal};
@@ -17,7 +18,9 @@ use ringside_core::ids::MarketId;
 use ringside_core::reject::Reject;
 use ringside_views::log::Page;
 use ringside_views::perpetual::order::OrderRecord;
-use serde_json::{Value, json};
+use ringside_wire::futures::FuturesSuccess;
+use ringside_wire::futures::order::{ConditionalCanceled, FuturesConditionalOrder};
+use ringside_wire::number::{Name, Whole};
 
 /// Most rows that a page may lie behind: pages are counted, so that a far one has to be walked to.
 const DEPTH_MAX: usize = 100_000;
@@ -33,7 +36,7 @@ pub static ROUTES: &[Route] = &[
             0,
             "Place a conditional order",
             shape::ALGO_PLACED,
-            Handler::Later(|call| Box::pin(place_order(call))),
+            later!(place_order),
         )
     },
     row(
@@ -43,35 +46,34 @@ pub static ROUTES: &[Route] = &[
         1,
         "Cancel a conditional order",
         &[shape::ALGO_ID, shape::ALGO_CLIENT_ID],
-        Handler::Later(|call| Box::pin(cancel(call))),
+        later!(cancel),
     ),
-    later(
+    get(
         "/fapi/v1/algoOrder",
         READ,
         1,
         "One conditional order",
         &[shape::ALGO_ID, shape::ALGO_CLIENT_ID],
-        |call| Box::pin(one(call)),
+        later!(one),
     ),
     by_symbol(
-        row(
-            Method::Get,
+        get(
             "/fapi/v1/openAlgoOrders",
             READ,
             1,
             "Open conditional orders",
             &[shape::OF_SYMBOL, shape::OF_ALGO_TYPE, shape::ALGO_ID],
-            Handler::Now(open),
+            now!(open),
         ),
         |query| with(query, 1, 40),
     ),
-    later(
+    get(
         "/fapi/v1/allAlgoOrders",
         READ,
         5,
         "Conditional orders of a symbol",
         &[shape::SYMBOL, shape::ALGO_ID, shape::START, shape::END, shape::PAGE, shape::LIMIT],
-        |call| Box::pin(all(call)),
+        later!(all),
     ),
     row(
         Method::Delete,
@@ -80,7 +82,7 @@ pub static ROUTES: &[Route] = &[
         1,
         "Cancel all conditional orders of a symbol",
         &[shape::SYMBOL],
-        Handler::Later(|call| Box::pin(cancel_all(call))),
+        later!(cancel_all),
     ),
 ];
 
@@ -93,7 +95,7 @@ fn check_type(params: &Params<'_>, is_mandatory: bool) -> Result<(), Error> {
     }
 }
 
-async fn place_order(call: Call) -> Answer {
+async fn place_order(call: Call) -> Result<Marked<FuturesConditionalOrder>, Error> {
     let params = params(&call)?;
     check_type(&params, true)?;
     let mut command = {
@@ -115,7 +117,7 @@ async fn place_order(call: Call) -> Answer {
             let most = place::notional_max(views.perpetuals(), command.account, market);
             Err(place::explain(reject, &command, (market, most), params.get("leverage")).into())
         }
-        (None, Some(placed)) => Ok(Response::of(&algo::order(placed, None, market.symbol()))),
+        (None, Some(placed)) => Ok(algo::order(placed, None, market.symbol)),
         (None, None) => Err(refusal::INTERNAL.into()),
     };
     keyed::marked(answer, first.is_some())
@@ -144,7 +146,7 @@ fn open_one(call: &Call, order: Option<u64>, name: &str) -> Result<Option<OrderR
     Ok(found.copied())
 }
 
-async fn cancel(call: Call) -> Answer {
+async fn cancel(call: Call) -> Result<ConditionalCanceled, Error> {
     let params = params(&call)?;
     let (order, name) = asked_for(&params)?;
     let open = open_one(&call, order, name)?.ok_or(refusal::UNKNOWN_ORDER)?;
@@ -157,40 +159,39 @@ async fn cancel(call: Call) -> Answer {
     };
     let reply = submit(&call, command, Priority::Cancel).await?;
     match reply.done.rejected() {
-        None => Ok(Response::of(&json!({
-            "algoId": open.told.order,
-            "clientAlgoId": open.client_order(),
-            "code": "200",
-            "msg": "success",
-        }))),
+        None => Ok(ConditionalCanceled {
+            algo_id: open.told.order,
+            client_algo_id: Name(open.client_order),
+            code: Whole(200),
+            msg: "success",
+        }),
         Some(Reject::OrderNotFound) => Err(refusal::UNKNOWN_ORDER.into()),
         Some(reject) => Err(crate::dialect::fapi::reject::of_reject(reject).into()),
     }
 }
 
-async fn cancel_all(call: Call) -> Answer {
+async fn cancel_all(call: Call) -> Result<FuturesSuccess, Error> {
     let params = params(&call)?;
     let market = { market(&*views(&call)?, &params)?.market };
     let classes = order_class::CONDITIONAL_SERVICE;
     carry_out(&call, CancelAllPerpetual { account: call.account(), market, classes, reserved: 0 }).await?;
-    Ok(super::success("The operation of cancel all open order is done."))
+    Ok(ALL_CANCELED)
 }
 
 /// Orders with what they became.
-async fn show(call: &Call, orders: &[OrderRecord]) -> Result<Vec<Value>, Error> {
+async fn show(call: &Call, orders: &[OrderRecord]) -> Result<Vec<FuturesConditionalOrder>, Error> {
     let became = call.worker.shared.history.became(orders).await.map_err(from_archive)?;
     let views = views(call)?;
     Ok(orders
         .iter()
         .map(|order| {
             let became = became.iter().find(|became| became.told.order == order.counterpart);
-            let market = views.perpetuals().markets().get(order.told.market);
-            algo::order(order, became, market.map_or("", |market| market.symbol()))
+            algo::order(order, became, name_of(&views, order.told.market))
         })
         .collect())
 }
 
-async fn one(call: Call) -> Answer {
+async fn one(call: Call) -> Result<FuturesConditionalOrder, Error> {
     let params = params(&call)?;
     let (order, name) = asked_for(&params)?;
     let mut found = open_one(&call, order, name)?;
@@ -210,7 +211,7 @@ async fn one(call: Call) -> Answer {
         }
     }
     let found = found.ok_or(refusal::NO_SUCH_ORDER)?;
-    Ok(Response::of(&show(&call, &[found]).await?.pop()))
+    Ok(show(&call, &[found]).await?.pop().ok_or(refusal::INTERNAL)?)
 }
 
 trait Newer: Sized {
@@ -224,26 +225,22 @@ impl Newer for Option<OrderRecord> {
     }
 }
 
-fn open(call: &Call) -> Answer {
+fn open(call: &Call) -> Result<Vec<FuturesConditionalOrder>, Error> {
     let params = params(call)?;
     let order = params.integer("algoId")?.map(i64::unsigned_abs);
     let views = views(call)?;
     let market = optional_market(&views, &params)?.map(|market| market.market);
     check_type(&params, false)?;
     let orders = views.perpetuals().orders();
-    let rows: Vec<Value> = orders
+    let rows = orders
         .open_of(call.account())
         .filter(|open| open.is_of_service() && market.is_none_or(|market| open.told.market == market))
         .filter(|open| order.is_none_or(|order| open.told.order == order))
-        .map(|open| {
-            let market = views.perpetuals().markets().get(open.told.market);
-            algo::order(open, None, market.map_or("", |market| market.symbol()))
-        })
-        .collect();
-    Ok(Response::of(&rows))
+        .map(|open| algo::order(open, None, name_of(&views, open.told.market)));
+    Ok(rows.collect())
 }
 
-async fn all(call: Call) -> Answer {
+async fn all(call: Call) -> Result<Vec<FuturesConditionalOrder>, Error> {
     let params = params(&call)?;
     params.text("symbol")?;
     let from = params.integer("algoId")?;
@@ -271,5 +268,5 @@ async fn all(call: Call) -> Answer {
         rows.truncate(rows.len() - passed);
         rows.drain(..rows.len().saturating_sub(limit));
     }
-    Ok(Response::of(&show(&call, &rows).await?))
+    show(&call, &rows).await
 }

@@ -1,62 +1,66 @@
 //! What has happened to an account: fills, income, margin moved, meetings that self-trade prevention ended (`perpetual.md` 8 and 9,
 //! `account.md` 10).
 
-use super::{READ, by_query, from_archive, later, market, optional_market, params, shape, views, within};
-use crate::api::{Answer, Call, Query, Response, Route};
-use crate::dialect::fapi::{encode, refusal, text, words};
+use super::{
+    READ, by_query, from_archive, get, market, name_of, optional_market, params, shape, views, within,
+};
+use crate::api::{Call, Error, Query, Route, Weighed, later};
+use crate::dialect::fapi::{encode, refusal};
 use ringside_core::command::SelfTradePrevention;
 use ringside_views::archive::perpetual::source;
 use ringside_views::log::Page;
 use ringside_views::perpetual::rows::{FillRecord, IncomeKind, IncomeRecord, MarginRecord, PreventedRecord};
-use serde_json::{Value, json};
+use ringside_wire::futures::history::{FuturesFill, FuturesIncome, FuturesPreventedMatch, MarginMoved};
+use ringside_wire::futures::words::{PositionSide, SelfTrade};
+use ringside_wire::number::{Name, SignedMoney, Units};
 
 const DAY_MS: i64 = 86_400_000;
 
 /// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
-    later(
+    get(
         "/fapi/v1/userTrades",
         READ,
         5,
         "Fills of a symbol",
         &[shape::SYMBOL, shape::ORDER_ID, shape::START, shape::END, shape::FROM_ID, shape::LIMIT],
-        |call| Box::pin(fills(call)),
+        later!(fills),
     ),
-    later(
+    get(
         "/fapi/v1/income",
         READ,
         30,
         "Changes of the wallet",
         &[shape::OF_SYMBOL, shape::INCOME_TYPE, shape::START, shape::END, shape::PAGE, shape::LIMIT],
-        |call| Box::pin(income(call)),
+        later!(income),
     ),
-    later(
+    get(
         "/fapi/v1/positionMargin/history",
         READ,
         1,
         "Margin moved by request",
         &[shape::SYMBOL, shape::OF_MARGIN_KIND, shape::START, shape::END, shape::LIMIT],
-        |call| Box::pin(margins(call)),
+        later!(margins),
     ),
     by_query(
-        later(
+        get(
             "/api/v3/preventedMatches",
             READ,
             2,
             "Matches that self-trade prevention ended",
             &[shape::SYMBOL, shape::PREVENTED_ID, shape::ORDER_ID, shape::FROM_PREVENTED, shape::LIMIT],
-            |call| Box::pin(prevented(call)),
+            later!(prevented),
         ),
         prevented_weight,
     ),
     by_query(
-        later(
+        get(
             "/api/v3/myPreventedMatches",
             READ,
             2,
             "Another name of preventedMatches",
             &[shape::SYMBOL, shape::PREVENTED_ID, shape::ORDER_ID, shape::FROM_PREVENTED, shape::LIMIT],
-            |call| Box::pin(prevented(call)),
+            later!(prevented),
         ),
         prevented_weight,
     ),
@@ -66,7 +70,7 @@ fn prevented_weight(query: Query<'_>) -> u32 {
     if query.get("orderId").is_some_and(|order| !order.is_empty()) { 20 } else { 2 }
 }
 
-async fn fills(call: Call) -> Answer {
+async fn fills(call: Call) -> Result<Vec<FuturesFill>, Error> {
     let params = params(&call)?;
     params.text("symbol")?;
     let order = params.integer("orderId")?;
@@ -88,11 +92,11 @@ async fn fills(call: Call) -> Answer {
     };
     let rows: Vec<FillRecord> = call.worker.shared.history.page(&page).await.map_err(from_archive)?;
     let views = views(&call)?;
-    let symbol = views.perpetuals().markets().get(market).map_or("", |market| market.symbol());
-    Ok(Response::of(&rows.iter().map(|fill| encode::fill(fill, symbol)).collect::<Vec<_>>()))
+    let symbol = name_of(&views, market);
+    Ok(rows.iter().map(|fill| encode::fill(fill, symbol)).collect())
 }
 
-async fn income(call: Call) -> Answer {
+async fn income(call: Call) -> Result<Weighed<Vec<FuturesIncome>>, Error> {
     let params = params(&call)?;
     params.check_times()?;
     let page = usize::try_from(params.integer("page")?.unwrap_or(1))
@@ -127,14 +131,11 @@ async fn income(call: Call) -> Answer {
         rows.reverse();
     }
     let views = views(&call)?;
-    let show = |row: &IncomeRecord| {
-        let market = views.perpetuals().markets().get(row.market);
-        encode::income(row, market.map_or("", |market| market.symbol()))
-    };
-    Ok(Response::of(&rows.iter().map(show).collect::<Vec<_>>()).weighing(weight))
+    let show = |row: &IncomeRecord| encode::income(row, name_of(&views, row.market));
+    Ok(Weighed(rows.iter().map(show).collect(), weight))
 }
 
-async fn margins(call: Call) -> Answer {
+async fn margins(call: Call) -> Result<Vec<MarginMoved>, Error> {
     let params = params(&call)?;
     params.text("symbol")?;
     let kind = params.integer("type")?;
@@ -149,25 +150,20 @@ async fn margins(call: Call) -> Answer {
     let page = within(page, &params, start..=end);
     let rows: Vec<MarginRecord> = call.worker.shared.history.page(&page).await.map_err(from_archive)?;
     let views = views(&call)?;
-    let symbol = views.perpetuals().markets().get(market).map_or("", |market| market.symbol());
-    let rows: Vec<Value> = rows
-        .iter()
-        .map(|row| {
-            json!({
-                "symbol": symbol,
-                "type": row.kind,
-                "deltaType": "USER_ADJUST",
-                "amount": text::money(row.amount),
-                "asset": "USDT",
-                "time": row.time_ms,
-                "positionSide": "BOTH",
-            })
-        })
-        .collect();
-    Ok(Response::of(&rows))
+    let symbol = Name(name_of(&views, market));
+    let rows = rows.iter().map(|row| MarginMoved {
+        symbol,
+        r#type: row.kind,
+        delta_type: "USER_ADJUST",
+        amount: SignedMoney(row.amount),
+        asset: encode::USDT,
+        time: row.time_ms,
+        position_side: PositionSide::Both,
+    });
+    Ok(rows.collect())
 }
 
-async fn prevented(call: Call) -> Answer {
+async fn prevented(call: Call) -> Result<Vec<FuturesPreventedMatch>, Error> {
     let params = params(&call)?;
     params.text("symbol")?;
     let number = params.integer("preventedMatchId")?;
@@ -192,35 +188,24 @@ async fn prevented(call: Call) -> Answer {
     let mut rows: Vec<PreventedRecord> = history.page(&page).await.map_err(from_archive)?;
     rows.dedup_by_key(|row| row.told.prevented);
     let views = views(&call)?;
-    let symbol = views.perpetuals().markets().get(market).map_or("", |market| market.symbol());
-    let rows: Vec<Value> = rows
-        .iter()
-        .map(|PreventedRecord { told, time_ms, .. }| {
-            let mode = SelfTradePrevention::from_code(told.mode);
-            let mut row = json!({
-                "symbol": symbol,
-                "preventedMatchId": told.prevented,
-                "takerOrderId": told.taker_order,
-                "makerSymbol": symbol,
-                "makerOrderId": told.maker_order,
-                "tradeGroupId": told.trade_group,
-                "selfTradePreventionMode": mode.map_or("", words::self_trade),
-                "price": text::units8(told.price),
-                "transactTime": time_ms,
-            });
-            let (taker, maker) = match mode {
-                Some(SelfTradePrevention::ExpireTaker) => (true, false),
-                Some(SelfTradePrevention::ExpireMaker) => (false, true),
-                _ => (true, true),
-            };
-            if taker {
-                row["takerPreventedQuantity"] = json!(text::units8(told.taker_quantity));
-            }
-            if maker {
-                row["makerPreventedQuantity"] = json!(text::units8(told.maker_quantity));
-            }
-            row
-        })
-        .collect();
-    Ok(Response::of(&rows))
+    let symbol = Name(name_of(&views, market));
+    let rows = rows.iter().map(|PreventedRecord { told, time_ms, .. }| {
+        let mode = SelfTradePrevention::from_code(told.mode);
+        let is_of_maker = mode == Some(SelfTradePrevention::ExpireMaker);
+        let is_of_taker = mode == Some(SelfTradePrevention::ExpireTaker);
+        FuturesPreventedMatch {
+            symbol,
+            prevented_match_id: told.prevented,
+            taker_order_id: told.taker_order,
+            maker_symbol: symbol,
+            maker_order_id: told.maker_order,
+            trade_group_id: told.trade_group,
+            self_trade_prevention_mode: SelfTrade::of_code(told.mode),
+            price: Units(told.price),
+            transact_time: *time_ms,
+            taker_prevented_quantity: (!is_of_maker).then_some(Units(told.taker_quantity)),
+            maker_prevented_quantity: (!is_of_taker).then_some(Units(told.maker_quantity)),
+        }
+    });
+    Ok(rows.collect())
 }

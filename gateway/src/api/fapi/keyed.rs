@@ -2,7 +2,7 @@
 
 use super::views;
 use crate::api::spot::replay::{Full, IDEMPOTENCY_KEY, check_room, replayed};
-use crate::api::{Call, Error, Response};
+use crate::api::{Call, Error, Response, Written};
 use crate::dialect::fapi::params::Params;
 use crate::dialect::fapi::refusal;
 use crate::dialect::spot::decode::is_idempotency_key;
@@ -60,9 +60,28 @@ pub(super) fn first(
 }
 
 /// An answer, marked where it is that of a first request.
-pub(super) fn marked(answer: Result<Response, Error>, is_replayed: bool) -> Result<Response, Error> {
+pub(super) fn marked<T>(answer: Result<T, Error>, is_replayed: bool) -> Result<Marked<T>, Error> {
     match is_replayed {
-        true => Ok(replayed(answer.unwrap_or_else(Response::from))),
-        false => answer,
+        true => Ok(Marked::Replayed(answer)),
+        false => answer.map(Marked::New),
+    }
+}
+
+/// What a request with a key came to.
+pub(super) enum Marked<T> {
+    /// It was the first.
+    New(T),
+    /// What the first came to.
+    Replayed(Result<T, Error>),
+}
+
+impl<T: Written> Written for Marked<T> {
+    type Body = T::Body;
+
+    fn response(self) -> Response {
+        match self {
+            Marked::New(body) => body.response(),
+            Marked::Replayed(answer) => replayed(answer.map_or_else(Response::from, T::response)),
+        }
     }
 }

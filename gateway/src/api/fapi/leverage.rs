@@ -1,13 +1,20 @@
 //! Leverage, margin and the modes that stay as they are (`perpetual.md` 9).
 
-use super::{READ, TRADE, carry_out, market, optional_market, params, row, shape, submit, success, views};
-use crate::api::{Answer, Call, Handler, Method, Response, Route};
+use super::{READ, SUCCESS, TRADE, carry_out, market, optional_market, params, row, shape, submit, views};
+use crate::api::{Call, Error, Method, Route, later, now};
 use crate::dialect::fapi::params::integer;
-use crate::dialect::fapi::{margin, refusal, reject};
+use crate::dialect::fapi::{refusal, reject};
 use crate::ingress::Priority;
-use ringside_core::command::{AdjustIsolatedMargin, SetLeverage, SetPerpetualAccount, account_mask};
+use ringside_core::command::{
+    AdjustIsolatedMargin, MarginMode, SetLeverage, SetPerpetualAccount, account_mask,
+};
 use ringside_core::reject::Reject;
-use serde_json::json;
+use ringside_wire::futures::FuturesSuccess;
+use ringside_wire::futures::account::{
+    AssetsMode, FeeBurn, LeverageSet, MarginAdjusted, MarginTypeShown, PositionMode,
+};
+use ringside_wire::futures::words::MarginType;
+use ringside_wire::number::{Name, SignedWhole};
 
 /// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
@@ -18,7 +25,7 @@ pub static ROUTES: &[Route] = &[
         1,
         "Set leverage",
         &[shape::SYMBOL, shape::LEVERAGE],
-        Handler::Later(|call| Box::pin(set_leverage(call))),
+        later!(set_leverage),
     ),
     row(
         Method::Get,
@@ -27,7 +34,7 @@ pub static ROUTES: &[Route] = &[
         1,
         "Margin type of this name space",
         &[shape::OF_SYMBOL],
-        Handler::Now(margin_type),
+        now!(margin_type),
     ),
     row(
         Method::Post,
@@ -36,17 +43,9 @@ pub static ROUTES: &[Route] = &[
         1,
         "Confirm the margin type",
         &[shape::OF_SYMBOL, shape::MARGIN_TYPE],
-        Handler::Now(set_margin_type),
+        now!(set_margin_type),
     ),
-    row(
-        Method::Get,
-        "/fapi/v1/positionSide/dual",
-        READ,
-        30,
-        "Position mode",
-        &[],
-        Handler::Now(|call| stays_off(call, "dualSidePosition")),
-    ),
+    row(Method::Get, "/fapi/v1/positionSide/dual", READ, 30, "Position mode", &[], now!(position_mode)),
     row(
         Method::Post,
         "/fapi/v1/positionSide/dual",
@@ -54,17 +53,9 @@ pub static ROUTES: &[Route] = &[
         1,
         "Confirm the position mode",
         &[shape::DUAL],
-        Handler::Now(|call| confirm(call, "dualSidePosition")),
+        now!(|call| confirm(call, "dualSidePosition")),
     ),
-    row(
-        Method::Get,
-        "/fapi/v1/multiAssetsMargin",
-        READ,
-        30,
-        "Multi-assets mode",
-        &[],
-        Handler::Now(|call| stays_off(call, "multiAssetsMargin")),
-    ),
+    row(Method::Get, "/fapi/v1/multiAssetsMargin", READ, 30, "Multi-assets mode", &[], now!(assets_mode)),
     row(
         Method::Post,
         "/fapi/v1/multiAssetsMargin",
@@ -72,7 +63,7 @@ pub static ROUTES: &[Route] = &[
         1,
         "Confirm the multi-assets mode",
         &[shape::MULTI],
-        Handler::Now(|call| confirm(call, "multiAssetsMargin")),
+        now!(|call| confirm(call, "multiAssetsMargin")),
     ),
     row(
         Method::Post,
@@ -81,17 +72,9 @@ pub static ROUTES: &[Route] = &[
         1,
         "Add to or take from an isolated position",
         &[shape::SYMBOL, shape::AMOUNT, shape::MARGIN_KIND, shape::POSITION_SIDE],
-        Handler::Later(|call| Box::pin(adjust(call))),
+        later!(adjust),
     ),
-    row(
-        Method::Get,
-        "/fapi/v1/feeBurn",
-        READ,
-        30,
-        "Whether fees are discounted",
-        &[],
-        Handler::Now(fee_burn),
-    ),
+    row(Method::Get, "/fapi/v1/feeBurn", READ, 30, "Whether fees are discounted", &[], now!(fee_burn)),
     row(
         Method::Post,
         "/fapi/v1/feeBurn",
@@ -99,11 +82,11 @@ pub static ROUTES: &[Route] = &[
         1,
         "Switch the discount of fees",
         &[shape::FEE_BURN],
-        Handler::Later(|call| Box::pin(set_fee_burn(call))),
+        later!(set_fee_burn),
     ),
 ];
 
-async fn set_leverage(call: Call) -> Answer {
+async fn set_leverage(call: Call) -> Result<LeverageSet, Error> {
     let params = params(&call)?;
     params.text("symbol")?;
     let sent = params.text("leverage")?;
@@ -120,52 +103,47 @@ async fn set_leverage(call: Call) -> Answer {
     let views = views(&call)?;
     let market = views.perpetuals().markets().get(market).ok_or(refusal::INTERNAL)?;
     let greatest = market.table().map_or(0, |brackets| brackets.exposure_max(leverage));
-    Ok(Response::of(&json!({
-        "leverage": leverage,
-        "maxNotionalValue": (greatest / 1_000_000).to_string(),
-        "symbol": market.symbol(),
-    })))
+    let max_notional_value = SignedWhole((greatest / 1_000_000).into());
+    Ok(LeverageSet { leverage, max_notional_value, symbol: Name(market.symbol) })
 }
 
-fn margin_type(call: &Call) -> Answer {
+fn margin_type(call: &Call) -> Result<MarginTypeShown, Error> {
     let params = params(call)?;
-    let views = views(call)?;
-    let mut answer = json!({ "marginType": "CROSSED" });
-    if let Some(market) = optional_market(&views, &params)? {
-        answer["symbol"] = json!(market.symbol());
-    }
-    Ok(Response::of(&answer))
+    let symbol = optional_market(&*views(call)?, &params)?.map(|market| Name(market.symbol));
+    Ok(MarginTypeShown { margin_type: MarginType::of(MarginMode::Cross), symbol })
 }
 
-fn set_margin_type(call: &Call) -> Answer {
+fn set_margin_type(call: &Call) -> Result<FuturesSuccess, Error> {
     let params = params(call)?;
     let sent = params.text("marginType")?;
     optional_market(&*views(call)?, &params)?;
     match sent {
-        "CROSSED" => Ok(success("success")),
+        "CROSSED" => Ok(SUCCESS),
         "ISOLATED" => Err(refusal::ISOLATED.into()),
         _ => Err(refusal::not_valid("marginType").into()),
     }
 }
 
-/// A mode that is off, shown.
-fn stays_off(call: &Call, name: &'static str) -> Answer {
-    params(call)?;
-    Ok(Response::of(&json!({ name: false })))
+fn position_mode(call: &Call) -> Result<PositionMode, Error> {
+    params(call).map(|_| PositionMode { dual_side_position: false })
+}
+
+fn assets_mode(call: &Call) -> Result<AssetsMode, Error> {
+    params(call).map(|_| AssetsMode { multi_assets_margin: false })
 }
 
 /// A mode that can only stay off.
-fn confirm(call: &Call, name: &'static str) -> Answer {
+fn confirm(call: &Call, name: &'static str) -> Result<FuturesSuccess, Error> {
     let params = params(call)?;
     params.text(name)?;
     match (params.boolean(name)?, name) {
         (Some(true), "multiAssetsMargin") => Err(refusal::MULTI_ASSETS.into()),
         (Some(true), _) => Err(refusal::HEDGE.into()),
-        _ => Ok(success("success")),
+        _ => Ok(SUCCESS),
     }
 }
 
-async fn adjust(call: Call) -> Answer {
+async fn adjust(call: Call) -> Result<MarginAdjusted, Error> {
     let params = params(&call)?;
     params.text("symbol")?;
     let amount = params.decimal("amount")?.ok_or_else(|| refusal::mandatory("amount"))?;
@@ -187,22 +165,17 @@ async fn adjust(call: Call) -> Answer {
         amount: if kind == 1 { micros } else { -micros },
     };
     carry_out(&call, command).await?;
-    Ok(Response::of(&json!({
-        "amount": amount_sent,
-        "code": 200,
-        "msg": "Successfully modify position margin.",
-        "type": kind,
-    })))
+    let msg = "Successfully modify position margin.";
+    Ok(MarginAdjusted { amount: amount_sent, code: 200, msg, r#type: kind })
 }
 
-fn fee_burn(call: &Call) -> Answer {
+fn fee_burn(call: &Call) -> Result<FeeBurn, Error> {
     params(call)?;
-    let views = views(call)?;
-    let figures = margin::figures(views.perpetuals(), call.account());
-    Ok(Response::of(&json!({ "feeBurn": figures.account.terms.fee_burn == 1 })))
+    let account = views(call)?.perpetuals().accounts().get(call.account());
+    Ok(FeeBurn { fee_burn: account.terms.fee_burn == 1 })
 }
 
-async fn set_fee_burn(call: Call) -> Answer {
+async fn set_fee_burn(call: Call) -> Result<FuturesSuccess, Error> {
     let params = params(&call)?;
     params.text("feeBurn")?;
     let is_on = params.boolean("feeBurn")?.unwrap_or(false);
@@ -213,5 +186,5 @@ async fn set_fee_burn(call: Call) -> Answer {
         ..zerocopy::FromZeros::new_zeroed()
     };
     carry_out(&call, command).await?;
-    Ok(success("success"))
+    Ok(SUCCESS)
 }

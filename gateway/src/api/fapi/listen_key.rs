@@ -1,7 +1,7 @@
 //! Keys of user streams (`perpetual.md` 10). They wait for the disk on a thread of their own, never on the worker's.
 
 use super::{params, row};
-use crate::api::{Answer, Call, Error, Handler, Means, Method, Response, Route};
+use crate::api::{Call, Error, Means, Method, Route, later};
 use crate::auth::Authenticator;
 use crate::auth::access::Auth;
 use crate::auth::key::ApiKey;
@@ -10,56 +10,33 @@ use crate::dialect::Dialect;
 use crate::dialect::fapi::refusal;
 use crate::http::fault::Fault;
 use ringside_core::ids::AccountId;
-use serde_json::json;
+use ringside_wire::futures::FuturesListenKey;
+use ringside_wire::futures::market::Empty;
 use std::sync::Arc;
 
 const PATH: &str = "/fapi/v1/listenKey";
 
 /// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
-    row(
-        Method::Post,
-        PATH,
-        Auth::Stream,
-        1,
-        "Begin a user stream",
-        &[],
-        Handler::Later(|call| Box::pin(obtain(call))),
-    ),
-    row(
-        Method::Put,
-        PATH,
-        Auth::Stream,
-        1,
-        "Keep a user stream alive",
-        &[],
-        Handler::Later(|call| Box::pin(renew(call))),
-    ),
-    row(
-        Method::Delete,
-        PATH,
-        Auth::Stream,
-        1,
-        "End a user stream",
-        &[],
-        Handler::Later(|call| Box::pin(end(call))),
-    ),
+    row(Method::Post, PATH, Auth::Stream, 1, "Begin a user stream", &[], later!(obtain)),
+    row(Method::Put, PATH, Auth::Stream, 1, "Keep a user stream alive", &[], later!(renew)),
+    row(Method::Delete, PATH, Auth::Stream, 1, "End a user stream", &[], later!(end)),
 ];
 
-async fn obtain(call: Call) -> Answer {
+async fn obtain(call: Call) -> Result<FuturesListenKey, Error> {
     let key = told(&call, |keys, account, until_ms, now_ms| keys.obtain(account, until_ms, now_ms).map(Some));
     Ok(shown(&*key.await?.ok_or(refusal::INTERNAL)?))
 }
 
-async fn renew(call: Call) -> Answer {
+async fn renew(call: Call) -> Result<FuturesListenKey, Error> {
     let key = told(&call, |keys, account, until_ms, now_ms| keys.renew(account, until_ms, now_ms));
     Ok(shown(&*key.await?.ok_or(refusal::LISTEN_KEY)?))
 }
 
-async fn end(call: Call) -> Answer {
+async fn end(call: Call) -> Result<Empty, Error> {
     let (account, now_ms) = (call.account(), call.now_ms);
     on_disk(&call, move |auth| Ok(auth.listen_keys.end(account, now_ms)?)).await?;
-    Ok(Response::json("{}"))
+    Ok(Empty {})
 }
 
 /// A listen key that is told to an API key, and ends with that one. One that ended while it was made or renewed takes it along: whoever
@@ -103,8 +80,8 @@ impl From<ListenKeyError> for Failed {
     }
 }
 
-fn shown(key: &ListenKey) -> Response {
-    Response::of(&json!({ "listenKey": key.text() }))
+fn shown(key: &ListenKey) -> FuturesListenKey {
+    FuturesListenKey { listen_key: key.text().to_string() }
 }
 
 /// Runs a change where waiting for the disk delays nobody else. Once begun it ends, whether or not the client waits.

@@ -1,80 +1,101 @@
 //! Public market data as it stands (`perpetual.md` 5 and 6). What has happened: `series.rs`.
 
-use super::{by_symbol, market, of_funding, one_or_all, optional_market, params, row, shape, views};
+use super::{by_symbol, get, market, of_funding, one_or_all, optional_market, params, shape, views};
 use crate::api::docs::Param;
-use crate::api::{Answer, Call, Handler, Method, Query, Response, Route, Weight};
+use crate::api::{Answers, Call, Error, Query, Route, Weight, now};
 use crate::auth::access::Auth;
+use crate::dialect::fapi::encode::Steps;
 use crate::dialect::fapi::params::Params;
 use crate::dialect::fapi::{encode, margin, refusal, text};
 use ringside_core::command::PerpetualParameter;
 use ringside_core::ids::FEE_ACCOUNT;
-use ringside_views::perpetual::market::PerpetualMarket;
-use serde_json::{Value, json};
+use ringside_core::money::UNIT;
+use ringside_wire::futures::market::{
+    Constituent, Constituents, Depth, Empty, ExchangeInfo, FundBalance, FundingBounds, FuturesAssetIndex,
+    FuturesBest, FuturesDay, FuturesInsuranceFund, FuturesLastPrice, FuturesPremiumIndex, MarginAsset,
+    OneOrAll, OpenInterest, Schedules, TradingSchedule,
+};
+use ringside_wire::futures::order::FuturesRateLimit;
+use ringside_wire::futures::{ServerTime, SystemStatus};
+use ringside_wire::number::{Exact, Fixed, Name, SignedExact, SignedFixed, SignedMoney, SignedUnits, Units};
+use serde_json::Value;
 
-const fn get(
+/// The answer where there is nothing of what is asked for.
+const NONE: Result<Vec<Value>, Error> = Ok(Vec::new());
+
+const fn public(
     path: &'static str,
     weight: u32,
     summary: &'static str,
     params: &'static [Param],
-    handle: fn(&Call) -> Answer,
+    answers: Answers,
 ) -> Route {
-    row(Method::Get, path, Auth::None, weight, summary, params, Handler::Now(handle))
+    get(path, Auth::None, weight, summary, params, answers)
 }
 
 /// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
-    get("/fapi/v1/ping", 1, "Whether it is there", &[], ping),
-    get("/fapi/v1/time", 1, "Server time", &[], time),
-    get("/fapi/v1/exchangeInfo", 1, "Symbols, filters and limits", &[], exchange_info),
+    public("/fapi/v1/ping", 1, "Whether it is there", &[], now!(ping)),
+    public("/fapi/v1/time", 1, "Server time", &[], now!(time)),
+    public("/fapi/v1/exchangeInfo", 1, "Symbols, filters and limits", &[], now!(exchange_info)),
     Route {
         weight: Weight::ByQuery(depth_weight),
-        ..get("/fapi/v1/depth", 2, "Levels of a book", &[shape::SYMBOL, shape::DEPTH_LIMIT], depth)
+        ..public("/fapi/v1/depth", 2, "Levels of a book", &[shape::SYMBOL, shape::DEPTH_LIMIT], now!(depth))
     },
-    get(
+    public(
         "/fapi/v1/rpiDepth",
         20,
         "Levels of a book and of retail price improvement, of which there is none",
         &[shape::SYMBOL, shape::IMPROVED_LIMIT],
-        improved_depth,
+        now!(improved_depth),
     ),
     by_symbol(
-        get("/fapi/v1/premiumIndex", 1, "Mark, index and funding", &[shape::OF_SYMBOL], premium_index),
+        public(
+            "/fapi/v1/premiumIndex",
+            1,
+            "Mark, index and funding",
+            &[shape::OF_SYMBOL],
+            now!(premium_index),
+        ),
         |query| with(query, 1, 10),
     ),
-    of_funding(get("/fapi/v1/fundingInfo", 0, "Bounds of funding rates", &[], funding_info)),
-    by_symbol(get("/fapi/v1/ticker/24hr", 1, "The rolling day", &[shape::OF_SYMBOL], ticker), |query| {
-        with(query, 1, 40)
-    }),
-    by_symbol(get("/fapi/v1/ticker/price", 1, "Last prices", &[shape::OF_SYMBOL], price), |query| {
+    of_funding(public("/fapi/v1/fundingInfo", 0, "Bounds of funding rates", &[], now!(funding_info))),
+    by_symbol(
+        public("/fapi/v1/ticker/24hr", 1, "The rolling day", &[shape::OF_SYMBOL], now!(ticker)),
+        |query| with(query, 1, 40),
+    ),
+    by_symbol(public("/fapi/v1/ticker/price", 1, "Last prices", &[shape::OF_SYMBOL], now!(price)), |query| {
         with(query, 1, 2)
     }),
-    by_symbol(get("/fapi/v2/ticker/price", 1, "Last prices", &[shape::OF_SYMBOL], price), |query| {
+    by_symbol(public("/fapi/v2/ticker/price", 1, "Last prices", &[shape::OF_SYMBOL], now!(price)), |query| {
         with(query, 1, 2)
     }),
     by_symbol(
-        get("/fapi/v1/ticker/bookTicker", 2, "Best levels", &[shape::OF_SYMBOL], book_ticker),
+        public("/fapi/v1/ticker/bookTicker", 2, "Best levels", &[shape::OF_SYMBOL], now!(book_ticker)),
         |query| with(query, 2, 5),
     ),
-    get("/fapi/v1/openInterest", 1, "Open interest", &[shape::SYMBOL], open_interest),
-    get("/fapi/v1/constituents", 2, "Sources of an index", &[shape::SYMBOL], constituents),
+    public("/fapi/v1/openInterest", 1, "Open interest", &[shape::SYMBOL], now!(open_interest)),
+    public("/fapi/v1/constituents", 2, "Sources of an index", &[shape::SYMBOL], now!(constituents)),
     by_symbol(
-        get("/fapi/v1/assetIndex", 1, "Index of the margin asset", &[shape::OF_ASSET], asset_index),
+        public("/fapi/v1/assetIndex", 1, "Index of the margin asset", &[shape::OF_ASSET], now!(asset_index)),
         |query| with(query, 1, 10),
     ),
-    get("/fapi/v1/insuranceBalance", 1, "The insurance fund", &[shape::OF_SYMBOL], insurance),
-    get("/fapi/v1/indexInfo", 1, "Composite indices: none", &[shape::OF_SYMBOL], index_info),
-    get("/fapi/v1/tradingSchedule", 5, "Sessions of markets that close: none", &[], schedule),
-    get("/futures/data/{name}", 1, "Statistics: none", &[shape::STATISTIC], |_| Ok(Response::json("[]"))),
+    public("/fapi/v1/insuranceBalance", 1, "The insurance fund", &[shape::OF_SYMBOL], now!(insurance)),
+    public("/fapi/v1/indexInfo", 1, "Composite indices: none", &[shape::OF_SYMBOL], now!(index_info)),
+    public("/fapi/v1/tradingSchedule", 5, "Sessions of markets that close: none", &[], now!(schedule)),
+    public("/futures/data/{name}", 1, "Statistics: none", &[shape::STATISTIC], now!(|_| NONE)),
     // What clients of several venues ask of the others before they come here (`clients.md` 4 and 9).
-    get("/api/v3/ping", 1, "Whether it is there, for clients of several venues", &[], ping),
-    get("/api/v3/time", 1, "Server time, for clients of several venues", &[], time),
-    get("/sapi/v1/system/status", 1, "Whether it is there, for clients of several venues", &[], |_| {
-        Ok(Response::json(r#"{"status":0,"msg":"normal"}"#))
-    }),
-    get("/sapi/v1/capital/config/getall", 1, "Coins of another venue: none", &[], |_| {
-        Ok(Response::json("[]"))
-    }),
-    get("/sapi/v1/margin/allPairs", 1, "Pairs of another venue: none", &[], |_| Ok(Response::json("[]"))),
+    public("/api/v3/ping", 1, "Whether it is there, for clients of several venues", &[], now!(ping)),
+    public("/api/v3/time", 1, "Server time, for clients of several venues", &[], now!(time)),
+    public(
+        "/sapi/v1/system/status",
+        1,
+        "Whether it is there, for clients of several venues",
+        &[],
+        now!(|_| Ok(SystemStatus { status: 0, msg: "normal" })),
+    ),
+    public("/sapi/v1/capital/config/getall", 1, "Coins of another venue: none", &[], now!(|_| NONE)),
+    public("/sapi/v1/margin/allPairs", 1, "Pairs of another venue: none", &[], now!(|_| NONE)),
 ];
 
 pub(super) fn with(query: Query<'_>, with: u32, without: u32) -> u32 {
@@ -85,14 +106,12 @@ pub(super) fn limit_of(query: Query<'_>, default: u32) -> u32 {
     query.get("limit").and_then(|limit| limit.parse().ok()).unwrap_or(default)
 }
 
-fn ping(call: &Call) -> Answer {
-    params(call)?;
-    Ok(Response::json("{}"))
+fn ping(call: &Call) -> Result<Empty, Error> {
+    params(call).map(|_| Empty {})
 }
 
-fn time(call: &Call) -> Answer {
-    params(call)?;
-    Ok(Response::of(&json!({ "serverTime": call.now_ms })))
+fn time(call: &Call) -> Result<ServerTime, Error> {
+    params(call).map(|_| ServerTime { server_time: call.now_ms })
 }
 
 fn depth_weight(query: Query<'_>) -> u32 {
@@ -105,43 +124,59 @@ fn depth_weight(query: Query<'_>) -> u32 {
 }
 
 /// The limiters as exchangeInfo shows them.
-pub(super) fn order_limits(call: &Call) -> [Value; 2] {
+pub(super) fn order_limits(call: &Call) -> [FuturesRateLimit; 2] {
     let config = &call.worker.config;
     [
-        json!({ "rateLimitType": "ORDERS", "interval": "MINUTE", "intervalNum": 1, "limit": config.orders_per_minute }),
-        json!({ "rateLimitType": "ORDERS", "interval": "SECOND", "intervalNum": 10, "limit": config.orders_per_ten_seconds }),
+        FuturesRateLimit {
+            rate_limit_type: "ORDERS",
+            interval: "MINUTE",
+            interval_num: 1,
+            limit: config.orders_per_minute,
+        },
+        FuturesRateLimit {
+            rate_limit_type: "ORDERS",
+            interval: "SECOND",
+            interval_num: 10,
+            limit: config.orders_per_ten_seconds,
+        },
     ]
 }
 
-fn exchange_info(call: &Call) -> Answer {
+fn exchange_info(call: &Call) -> Result<ExchangeInfo, Error> {
     params(call)?;
     let views = views(call)?;
     let [minute, seconds] = order_limits(call);
-    let weight = json!({
-        "rateLimitType": "REQUEST_WEIGHT", "interval": "MINUTE", "intervalNum": 1, "limit": call.worker.config.weight_per_minute,
-    });
-    let symbols: Vec<Value> = views.perpetuals().markets().all().iter().map(encode::symbol).collect();
-    Ok(Response::of(&json!({
-        "timezone": "UTC",
-        "serverTime": call.now_ms,
-        "futuresType": "U_MARGINED",
-        "rateLimits": [weight, minute, seconds],
-        "exchangeFilters": [],
-        "assets": [{ "asset": "USDT", "marginAvailable": true, "autoAssetExchange": "0" }],
-        "symbols": symbols,
-    })))
+    let weight = FuturesRateLimit {
+        rate_limit_type: "REQUEST_WEIGHT",
+        interval: "MINUTE",
+        interval_num: 1,
+        limit: call.worker.config.weight_per_minute,
+    };
+    Ok(ExchangeInfo {
+        timezone: "UTC",
+        server_time: call.now_ms,
+        futures_type: "U_MARGINED",
+        rate_limits: [weight, minute, seconds],
+        exchange_filters: Vec::new(),
+        assets: [MarginAsset {
+            asset: encode::USDT,
+            margin_available: true,
+            auto_asset_exchange: SignedUnits(0),
+        }],
+        symbols: views.perpetuals().markets().all().iter().map(encode::symbol).collect(),
+    })
 }
 
-fn depth(call: &Call) -> Answer {
+fn depth(call: &Call) -> Result<Depth, Error> {
     levels(call, 500, &[5, 10, 20, 50, 100, 500, 1000])
 }
 
 /// Beside its orders a book there has those of retail price improvement; here there are none.
-fn improved_depth(call: &Call) -> Answer {
+fn improved_depth(call: &Call) -> Result<Depth, Error> {
     levels(call, 1000, &[1000])
 }
 
-fn levels(call: &Call, default: i64, allowed: &[usize]) -> Answer {
+fn levels(call: &Call, default: i64, allowed: &[usize]) -> Result<Depth, Error> {
     let params = params(call)?;
     params.text("symbol")?;
     let limit = params.integer("limit")?.unwrap_or(default);
@@ -153,38 +188,32 @@ fn levels(call: &Call, default: i64, allowed: &[usize]) -> Answer {
     let views = views(call)?;
     let market = market(&views, &params)?;
     let book = views.perpetuals().book(market.market);
-    Ok(Response::of(&encode::depth(market, book, limit, call.now_ms)))
+    Ok(encode::depth(market, book, limit, call.now_ms))
 }
 
-fn premium_index(call: &Call) -> Answer {
+fn premium_index(call: &Call) -> Result<OneOrAll<FuturesPremiumIndex>, Error> {
     let params = params(call)?;
     one_or_all(&*views(call)?, &params, |market| encode::premium_index(market, call.now_ms))
 }
 
-fn funding_info(call: &Call) -> Answer {
+fn funding_info(call: &Call) -> Result<Vec<FundingBounds>, Error> {
     params(call)?;
     let views = views(call)?;
-    let rows: Vec<Value> = views
-        .perpetuals()
-        .markets()
-        .all()
-        .iter()
-        .map(|market| {
-            let cap = market.setting(PerpetualParameter::FundingCap);
-            json!({
-                "symbol": market.symbol(),
-                "adjustedFundingRateCap": text::exact8(cap),
-                "adjustedFundingRateFloor": text::exact8(-cap),
-                "fundingIntervalHours": market.setting(PerpetualParameter::FundingIntervalHours),
-                "disclaimer": false,
-                "updateTime": market.funding_set_ms,
-            })
-        })
-        .collect();
-    Ok(Response::of(&rows))
+    let rows = views.perpetuals().markets().all().iter().map(|market| {
+        let cap = market.setting(PerpetualParameter::FundingCap);
+        FundingBounds {
+            symbol: Name(market.symbol),
+            adjusted_funding_rate_cap: SignedExact(cap),
+            adjusted_funding_rate_floor: SignedExact(-cap),
+            funding_interval_hours: market.setting(PerpetualParameter::FundingIntervalHours),
+            disclaimer: false,
+            update_time: market.funding_set_ms,
+        }
+    });
+    Ok(rows.collect())
 }
 
-fn ticker(call: &Call) -> Answer {
+fn ticker(call: &Call) -> Result<OneOrAll<FuturesDay>, Error> {
     let params = params(call)?;
     let views = views(call)?;
     one_or_all(&views, &params, |market| {
@@ -192,107 +221,103 @@ fn ticker(call: &Call) -> Answer {
     })
 }
 
-fn price(call: &Call) -> Answer {
+fn price(call: &Call) -> Result<OneOrAll<FuturesLastPrice>, Error> {
     let params = params(call)?;
     one_or_all(&*views(call)?, &params, |market| {
         let last = market.last_trade();
-        json!({
-            "symbol": market.symbol(),
-            "price": text::fixed(last.map_or(0, |last| last.price.into()), text::decimals(market.tick())),
-            "time": last.map_or(call.now_ms, |last| last.time_ms),
-        })
+        FuturesLastPrice {
+            symbol: Name(market.symbol),
+            price: Steps::of(market).price(last.map_or(0, |last| last.price)),
+            time: last.map_or(call.now_ms, |last| last.time_ms),
+        }
     })
 }
 
-fn book_ticker(call: &Call) -> Answer {
+fn book_ticker(call: &Call) -> Result<OneOrAll<FuturesBest>, Error> {
     let params = params(call)?;
     let views = views(call)?;
     one_or_all(&views, &params, |market| encode::book_ticker(market, views.perpetuals().book(market.market)))
 }
 
-fn open_interest(call: &Call) -> Answer {
+fn open_interest(call: &Call) -> Result<OpenInterest, Error> {
     let params = params(call)?;
     let views = views(call)?;
     let market = market(&views, &params)?;
-    Ok(Response::of(&json!({
-        "symbol": market.symbol(),
-        "openInterest": text::fixed(market.open_interest, text::decimals(market.lot())),
-        "time": call.now_ms,
-    })))
+    Ok(OpenInterest {
+        symbol: Name(market.symbol),
+        open_interest: SignedFixed(market.open_interest, text::decimals(market.lot())),
+        time: call.now_ms,
+    })
 }
 
-fn constituents(call: &Call) -> Answer {
+fn constituents(call: &Call) -> Result<Constituents, Error> {
     let params = params(call)?;
     let views = views(call)?;
     let market = market(&views, &params)?;
     let live: Vec<_> = market.sources.iter().filter(|source| source.weight > 0).collect();
     let total: i128 = live.iter().map(|source| i128::from(source.weight)).sum();
-    let rows: Vec<Value> = live
-        .iter()
-        .map(|source| {
-            json!({
-                "exchange": format!("source-{}", source.source),
-                "symbol": market.symbol(),
-                "price": text::units8(source.price),
-                "weight": text::fixed(i128::from(source.weight) * 100_000_000 / total.max(1), 8),
-            })
-        })
-        .collect();
-    Ok(Response::of(&json!({ "symbol": market.symbol(), "time": call.now_ms, "constituents": rows })))
+    let symbol = Name(market.symbol);
+    let rows = live.iter().map(|source| Constituent {
+        exchange: format!("source-{}", source.source),
+        symbol,
+        price: Units(source.price),
+        weight: Fixed(i128::from(source.weight) * 100_000_000 / total.max(1), 8),
+    });
+    Ok(Constituents { symbol, time: call.now_ms, constituents: rows.collect() })
 }
 
-fn asset_index(call: &Call) -> Answer {
+fn asset_index(call: &Call) -> Result<OneOrAll<FuturesAssetIndex>, Error> {
     let params: Params<'_> = params(call)?;
-    let row = json!({
-        "symbol": "USDTUSD",
-        "time": call.now_ms,
-        "index": "1.00000000",
-        "bidBuffer": "0.00000000",
-        "askBuffer": "0.00000000",
-        "bidRate": "1.00000000",
-        "askRate": "1.00000000",
-        "autoExchangeBidBuffer": "0.00000000",
-        "autoExchangeAskBuffer": "0.00000000",
-        "autoExchangeBidRate": "1.00000000",
-        "autoExchangeAskRate": "1.00000000",
-    });
+    let row = FuturesAssetIndex {
+        symbol: "USDTUSD",
+        time: call.now_ms,
+        index: Exact(UNIT),
+        bid_buffer: Exact(0),
+        ask_buffer: Exact(0),
+        bid_rate: SignedExact(UNIT),
+        ask_rate: SignedExact(UNIT),
+        auto_exchange_bid_buffer: SignedExact(0),
+        auto_exchange_ask_buffer: SignedExact(0),
+        auto_exchange_bid_rate: SignedExact(UNIT),
+        auto_exchange_ask_rate: SignedExact(UNIT),
+    };
     match params.get("symbol") {
-        None => Ok(Response::of(&json!([row]))),
-        Some(symbol) if symbol.eq_ignore_ascii_case("USDTUSD") => Ok(Response::of(&row)),
+        None => Ok(OneOrAll::All(vec![row])),
+        Some(symbol) if symbol.eq_ignore_ascii_case("USDTUSD") => Ok(OneOrAll::One(row)),
         Some(_) => Err(refusal::SYMBOL.into()),
     }
 }
 
 /// One fund stands for every market.
-fn insurance(call: &Call) -> Answer {
+fn insurance(call: &Call) -> Result<OneOrAll<FuturesInsuranceFund>, Error> {
     let params = params(call)?;
     let views = views(call)?;
     let chosen = optional_market(&views, &params)?;
     let perpetuals = views.perpetuals();
     let fund = margin::figures(perpetuals, FEE_ACCOUNT);
     let markets = perpetuals.markets().all();
-    let mut assets: Vec<&str> = markets.iter().map(PerpetualMarket::quote).collect();
+    let mut assets: Vec<_> = markets.iter().map(|market| market.quote).collect();
     assets.dedup();
-    let balance = |asset: &str| json!({ "asset": asset, "marginBalance": text::money(fund.wallet + fund.unrealised), "updateTime": call.now_ms });
-    let group = json!({
-        "symbols": markets.iter().map(PerpetualMarket::symbol).collect::<Vec<_>>(),
-        "assets": assets.into_iter().map(balance).collect::<Vec<_>>(),
-    });
-    Ok(Response::of(&if chosen.is_some() { group } else { json!([group]) }))
+    let balance = |asset| FundBalance {
+        asset: Name(asset),
+        margin_balance: SignedMoney(fund.wallet + fund.unrealised),
+        update_time: call.now_ms,
+    };
+    let group = FuturesInsuranceFund {
+        symbols: markets.iter().map(|market| Name(market.symbol)).collect(),
+        assets: assets.into_iter().map(balance).collect(),
+    };
+    Ok(if chosen.is_some() { OneOrAll::One(group) } else { OneOrAll::All(vec![group]) })
 }
 
-fn index_info(call: &Call) -> Answer {
+fn index_info(call: &Call) -> Result<Vec<Value>, Error> {
     match params(call)?.get("symbol") {
-        None => Ok(Response::json("[]")),
+        None => NONE,
         Some(_) => Err(refusal::SYMBOL.into()),
     }
 }
 
-/// The kinds of underlyings that have sessions; no market here is of one.
-fn schedule(call: &Call) -> Answer {
-    const KINDS: [&str; 6] = ["EQUITY", "COMMODITY", "KR_EQUITY", "HK_EQUITY", "CN_EQUITY", "FX"];
-    params(call)?;
-    let none: serde_json::Map<String, Value> =
-        KINDS.iter().map(|kind| ((*kind).to_owned(), json!({ "sessions": [] }))).collect();
-    Ok(Response::of(&json!({ "updateTime": call.now_ms, "marketSchedules": none })))
+/// No market here is of an underlying that has sessions.
+fn schedule(call: &Call) -> Result<TradingSchedule, Error> {
+    params(call).map(|_| TradingSchedule { update_time: call.now_ms, market_schedules: Schedules::default() })
 }

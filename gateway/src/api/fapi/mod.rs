@@ -4,21 +4,19 @@
 pub mod account;
 pub mod adl;
 pub mod algo;
-mod answer;
 pub mod history;
 pub mod interest;
 mod keyed;
 pub mod leverage;
 pub mod listen_key;
 pub mod market_data;
-mod object;
 pub mod order;
 pub mod query;
 pub mod series;
 pub mod shape;
 
 use super::docs::Param;
-use super::{Call, Error, Handler, Later, Method, Query, Response, Route, StatusCode, Weight};
+use super::{Answers, Call, Error, Method, Query, Route, StatusCode, Weight};
 use crate::auth::access::{Auth, Permission};
 use crate::dialect::Dialect;
 use crate::dialect::fapi::params::Params;
@@ -27,11 +25,13 @@ use crate::dialect::fapi::reject;
 use crate::ingress::{Phase, Priority, Reply, Unavailable};
 use parking_lot::RwLockReadGuard;
 use ringside_core::command::{Body, Command};
+use ringside_core::ids::{MarketId, Symbol};
 use ringside_views::Views;
 use ringside_views::archive::readers::Unreadable;
 use ringside_views::log::Page;
 use ringside_views::perpetual::market::PerpetualMarket;
-use serde_json::Value;
+use ringside_wire::futures::FuturesSuccess;
+use ringside_wire::futures::market::OneOrAll;
 use std::ops::RangeInclusive;
 
 impl From<Refusal> for Error {
@@ -49,7 +49,7 @@ const fn row(
     weight: u32,
     summary: &'static str,
     params: &'static [Param],
-    handler: Handler,
+    Answers { response, handler }: Answers,
 ) -> Route {
     Route {
         dialect: Dialect::Fapi,
@@ -58,21 +58,21 @@ const fn row(
         tag: "perpetual",
         summary,
         params,
-        response: answer::of(method, path),
+        response,
         ..Route::new(method, path, handler)
     }
 }
 
-/// A GET whose handler waits.
-const fn later(
+/// A row that reads.
+const fn get(
     path: &'static str,
     auth: Auth,
     weight: u32,
     summary: &'static str,
     params: &'static [Param],
-    handle: fn(Call) -> Later,
+    answers: Answers,
 ) -> Route {
-    row(Method::Get, path, auth, weight, summary, params, Handler::Later(handle))
+    row(Method::Get, path, auth, weight, summary, params, answers)
 }
 
 /// A row whose weight depends on what is sent.
@@ -130,14 +130,14 @@ fn within(page: Page, params: &Params<'_>, times: RangeInclusive<i64>) -> Page {
 }
 
 /// One object with a symbol, an array of all without.
-fn one_or_all(
+fn one_or_all<T>(
     views: &Views,
     params: &Params<'_>,
-    show: impl Fn(&PerpetualMarket) -> Value,
-) -> Result<Response, Error> {
+    show: impl Fn(&PerpetualMarket) -> T,
+) -> Result<OneOrAll<T>, Error> {
     Ok(match optional_market(views, params)? {
-        Some(market) => Response::of(&show(market)),
-        None => Response::of(&views.perpetuals().markets().all().iter().map(show).collect::<Vec<_>>()),
+        Some(market) => OneOrAll::One(show(market)),
+        None => OneOrAll::All(views.perpetuals().markets().all().iter().map(show).collect()),
     })
 }
 
@@ -181,7 +181,15 @@ async fn carry_out<B: Body>(call: &Call, body: B) -> Result<Reply, Error> {
     }
 }
 
-/// `{"code":200,"msg":...}`.
-fn success(msg: &'static str) -> Response {
-    Response::of(&serde_json::json!({ "code": 200, "msg": msg }))
+/// The answer where there is nothing to say.
+const fn success(msg: &'static str) -> FuturesSuccess {
+    FuturesSuccess { code: 200, msg }
+}
+
+/// What is changed where nothing else is asked for.
+const SUCCESS: FuturesSuccess = success("success");
+
+/// The name of a market that may be gone.
+fn name_of(views: &Views, market: MarketId) -> Symbol {
+    views.perpetuals().markets().get(market).map_or([0; _], |market| market.symbol)
 }

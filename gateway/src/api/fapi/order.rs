@@ -1,7 +1,8 @@
 //! Place, modify and cancel (`perpetual.md` 8). Each is one command; what it came to is read from its events.
 
-use super::{TRADE, carry_out, keyed, market, params, row, shape, submit, views};
-use crate::api::{Answer, Call, Error, Handler, Later, Method, Response, Route};
+use super::keyed::{self, Marked};
+use super::{TRADE, carry_out, market, params, row, shape, submit, success, views};
+use crate::api::{Call, Error, Method, Route, later};
 use crate::auth::secret;
 use crate::dialect::fapi::params::{Params, TIME_MAX_MS};
 use crate::dialect::fapi::place::{self, Names};
@@ -17,10 +18,11 @@ use ringside_core::ids::{ALL_MARKETS, MarketId};
 use ringside_core::money::Quantity;
 use ringside_core::reject::Reject;
 use ringside_views::perpetual::order::OrderRecord;
-use serde::Serialize;
+use ringside_wire::futures::order::{BatchElement, FuturesOrder};
+use ringside_wire::futures::{Countdown, FuturesSuccess, Refused};
+use ringside_wire::number::Whole;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
-use std::borrow::Cow;
 use std::cell::RefCell;
 
 /// Characters of a name that is made here.
@@ -30,6 +32,7 @@ const GENERATED_AHEAD: usize = 64;
 const PLACED_MAX: usize = 5;
 const CANCELED_MAX: usize = 10;
 
+pub(super) const ALL_CANCELED: FuturesSuccess = success("The operation of cancel all open order is done.");
 pub(super) const ONE: OrderCount = OrderCount::ONE;
 const BATCH: OrderCount = OrderCount { ten_seconds: 5, minute: 1 };
 
@@ -45,7 +48,7 @@ pub static ROUTES: &[Route] = &[
             0,
             "Place an order",
             shape::PLACED,
-            Handler::Later(|call| place_order(call, 0)),
+            later!(|call| place_order(call, 0)),
         )
     },
     Route {
@@ -58,7 +61,7 @@ pub static ROUTES: &[Route] = &[
             0,
             "Judge an order without placing it",
             shape::PLACED,
-            Handler::Later(|call| place_order(call, order_flag::TEST)),
+            later!(|call| place_order(call, order_flag::TEST)),
         )
     },
     Route {
@@ -70,7 +73,7 @@ pub static ROUTES: &[Route] = &[
             0,
             "Modify an order",
             shape::MODIFIED,
-            Handler::Later(|call| Box::pin(modify_order(call))),
+            later!(modify_order),
         )
     },
     row(
@@ -80,7 +83,7 @@ pub static ROUTES: &[Route] = &[
         1,
         "Cancel an order",
         &[shape::SYMBOL, shape::ORDER_ID, shape::CLIENT_ID],
-        Handler::Later(|call| Box::pin(cancel_order(call))),
+        later!(cancel_order),
     ),
     Route {
         orders: BATCH,
@@ -92,7 +95,7 @@ pub static ROUTES: &[Route] = &[
             5,
             "Place up to five orders",
             &[shape::BATCH],
-            Handler::Later(|call| Box::pin(place_batch(call))),
+            later!(place_batch),
         )
     },
     Route {
@@ -104,7 +107,7 @@ pub static ROUTES: &[Route] = &[
             5,
             "Modify up to five orders",
             &[shape::BATCH],
-            Handler::Later(|call| Box::pin(modify_batch(call))),
+            later!(modify_batch),
         )
     },
     row(
@@ -114,7 +117,7 @@ pub static ROUTES: &[Route] = &[
         1,
         "Cancel up to ten orders",
         &[shape::SYMBOL, shape::ORDER_IDS, shape::CLIENT_IDS],
-        Handler::Later(|call| Box::pin(cancel_batch(call))),
+        later!(cancel_batch),
     ),
     row(
         Method::Delete,
@@ -123,7 +126,7 @@ pub static ROUTES: &[Route] = &[
         1,
         "Cancel all open orders of a symbol",
         &[shape::SYMBOL],
-        Handler::Later(|call| Box::pin(cancel_all(call))),
+        later!(cancel_all),
     ),
     row(
         Method::Post,
@@ -132,7 +135,7 @@ pub static ROUTES: &[Route] = &[
         10,
         "Cancel all open orders unless called again",
         &[shape::OF_SYMBOL, shape::COUNTDOWN, shape::KEEP],
-        Handler::Later(|call| Box::pin(countdown(call))),
+        later!(countdown),
     ),
 ];
 
@@ -164,13 +167,13 @@ fn is_batch_exempt(call: &Call) -> bool {
 }
 
 /// Reads the order at once, and waits with what it read alone.
-fn place_order(mut call: Call, flags: u16) -> Later {
+fn place_order(mut call: Call, flags: u16) -> impl Future<Output = Result<Marked<FuturesOrder>, Error>> {
     let placing = params(&call).and_then(|params| Placing::read(&call, &params, flags, true));
     call.let_go();
-    Box::pin(async move {
+    async move {
         let (order, is_replayed) = placing?.carry_out(&call).await?;
-        keyed::marked(order.map(|order| Response::json(order.json())), is_replayed)
-    })
+        keyed::marked(order, is_replayed)
+    }
 }
 
 thread_local! {
@@ -220,7 +223,7 @@ impl Placing {
     }
 
     /// What became of it, or of the first with its key, and which of the two. An error outside was judged anew.
-    async fn carry_out(&self, call: &Call) -> Result<(Result<order::Shown, Error>, bool), Error> {
+    async fn carry_out(&self, call: &Call) -> Result<(Result<FuturesOrder, Error>, bool), Error> {
         let Placing { command, priority, .. } = self;
         let reply = submit(call, *command, *priority).await?;
         Ok(match keyed::first(call, command, reply.done.rejected())? {
@@ -241,7 +244,7 @@ impl Placing {
         reject: Option<Reject>,
         order: Option<&OrderRecord>,
         time_ns: i64,
-    ) -> Result<order::Shown, Error> {
+    ) -> Result<FuturesOrder, Error> {
         let Placing { command, is_compatible, leverage, .. } = self;
         let views = views(call)?;
         let market = views.perpetuals().markets().get(command.market).ok_or(refusal::INTERNAL)?;
@@ -263,7 +266,7 @@ impl Placing {
     }
 }
 
-async fn place_one(call: &Call, params: &Params<'_>) -> Result<order::Shown, Error> {
+async fn place_one(call: &Call, params: &Params<'_>) -> Result<FuturesOrder, Error> {
     Placing::read(call, params, 0, false)?.carry_out(call).await?.0
 }
 
@@ -292,12 +295,12 @@ fn judged(command: &PlacePerpetual, lot: Quantity, time_ns: i64) -> OrderRecord 
     record
 }
 
-async fn modify_order(call: Call) -> Answer {
+async fn modify_order(call: Call) -> Result<FuturesOrder, Error> {
     let params = params(&call)?;
-    Ok(Response::json(modify_one(&call, &params).await?.json()))
+    modify_one(&call, &params).await
 }
 
-async fn modify_one(call: &Call, params: &Params<'_>) -> Result<order::Shown, Error> {
+async fn modify_one(call: &Call, params: &Params<'_>) -> Result<FuturesOrder, Error> {
     let command = {
         let views = views(call)?;
         place::modify(params, views.perpetuals().markets(), call.account())?
@@ -328,11 +331,11 @@ async fn modify_one(call: &Call, params: &Params<'_>) -> Result<order::Shown, Er
         let most = place::notional_max(perpetuals, command.account, market);
         return Err(place::explain(reject, &sent, (market, most), None).into());
     }
-    Ok(changed(call, &reply, command.market)?.modified())
+    changed(call, &reply, command.market).map(order::modified)
 }
 
 /// The order of a reply. Name and time of placement are the views'.
-fn changed(call: &Call, reply: &Reply, market: MarketId) -> Result<order::Shown, Error> {
+fn changed(call: &Call, reply: &Reply, market: MarketId) -> Result<FuturesOrder, Error> {
     let views = views(call)?;
     let known = views.perpetuals().orders().get(call.account(), market, reply.done.order);
     let known = *known.ok_or(refusal::INTERNAL)?;
@@ -344,7 +347,7 @@ fn changed(call: &Call, reply: &Reply, market: MarketId) -> Result<order::Shown,
     Ok(order::shown(&order, market.symbol, call.is_compatible()))
 }
 
-async fn cancel_order(call: Call) -> Answer {
+async fn cancel_order(call: Call) -> Result<FuturesOrder, Error> {
     let params = params(&call)?;
     params.text("symbol")?;
     let order = params.integer("orderId")?;
@@ -353,7 +356,7 @@ async fn cancel_order(call: Call) -> Answer {
         return Err(refusal::ORDER_NAME.into());
     }
     let market = { market(&*views(&call)?, &params)?.market };
-    Ok(Response::json(cancel_one(&call, market, order, name.unwrap_or("")).await?.json()))
+    cancel_one(&call, market, order, name.unwrap_or("")).await
 }
 
 async fn cancel_one(
@@ -361,7 +364,7 @@ async fn cancel_one(
     market: MarketId,
     order: Option<i64>,
     name: &str,
-) -> Result<order::Shown, Error> {
+) -> Result<FuturesOrder, Error> {
     let command = CancelPerpetual {
         account: call.account(),
         market,
@@ -391,21 +394,14 @@ fn element_params(element: &RawValue) -> Result<Params<'_>, refusal::Refusal> {
 }
 
 /// What one element of a batch came to.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Element {
-    Order(order::Shown),
-    Refused { code: i32, msg: Cow<'static, str> },
-}
-
-fn element(outcome: Result<order::Shown, Error>) -> Element {
+fn element(outcome: Result<FuturesOrder, Error>) -> BatchElement {
     match outcome {
-        Ok(order) => Element::Order(order),
-        Err(error) => Element::Refused { code: error.code, msg: error.text },
+        Ok(order) => BatchElement::Order(Box::new(order)),
+        Err(error) => BatchElement::Refused(Refused { code: error.code, msg: error.text }),
     }
 }
 
-async fn place_batch(call: Call) -> Answer {
+async fn place_batch(call: Call) -> Result<Vec<BatchElement>, Error> {
     let params = params(&call)?;
     let mut answers = Vec::with_capacity(PLACED_MAX);
     for raw in elements(&params)? {
@@ -414,10 +410,10 @@ async fn place_batch(call: Call) -> Answer {
             Err(refusal) => Err(refusal.into()),
         }));
     }
-    Ok(Response::of(&answers))
+    Ok(answers)
 }
 
-async fn modify_batch(call: Call) -> Answer {
+async fn modify_batch(call: Call) -> Result<Vec<BatchElement>, Error> {
     let params = params(&call)?;
     let mut answers = Vec::with_capacity(PLACED_MAX);
     for raw in elements(&params)? {
@@ -426,10 +422,10 @@ async fn modify_batch(call: Call) -> Answer {
             Err(refusal) => Err(refusal.into()),
         }));
     }
-    Ok(Response::of(&answers))
+    Ok(answers)
 }
 
-async fn cancel_batch(call: Call) -> Answer {
+async fn cancel_batch(call: Call) -> Result<Vec<BatchElement>, Error> {
     let params = params(&call)?;
     params.text("symbol")?;
     let either = |one, other| params.get(one).or_else(|| params.get(other));
@@ -460,19 +456,19 @@ async fn cancel_batch(call: Call) -> Answer {
     for name in named {
         answers.push(element(cancel_one(&call, market, None, &name).await));
     }
-    Ok(Response::of(&answers))
+    Ok(answers)
 }
 
-async fn cancel_all(call: Call) -> Answer {
+async fn cancel_all(call: Call) -> Result<FuturesSuccess, Error> {
     let params = params(&call)?;
     let market = { market(&*views(&call)?, &params)?.market };
     let account = call.account();
     carry_out(&call, CancelAllPerpetual { account, market, classes: order_class::ORDINARY, reserved: 0 })
         .await?;
-    Ok(super::success("The operation of cancel all open order is done."))
+    Ok(ALL_CANCELED)
 }
 
-async fn countdown(call: Call) -> Answer {
+async fn countdown(call: Call) -> Result<Countdown, Error> {
     let params = params(&call)?;
     let countdown_ms = params.mandatory_integer("countdownTime")?;
     // No time is that far away.
@@ -487,10 +483,10 @@ async fn countdown(call: Call) -> Answer {
     let account = call.account();
     let command = SetCountdown { account, market, countdown_ms, keep_reduce_only: keep.into(), reserved: 0 };
     carry_out(&call, command).await?;
-    Ok(Response::of(&json!({
-        "symbol": params.get("symbol").unwrap_or(""),
-        "countdownTime": countdown_ms.to_string(),
-    })))
+    Ok(Countdown {
+        symbol: params.get("symbol").unwrap_or("").to_owned(),
+        countdown_time: Whole(countdown_ms.into()),
+    })
 }
 
 #[cfg(test)]

@@ -2,84 +2,74 @@
 
 use super::market_data::{order_limits, with};
 use super::shape;
-use super::{READ, by_symbol, from_archive, later, market, optional_market, params, row, views, within};
-use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
+use super::{READ, by_symbol, from_archive, get, market, name_of, optional_market, params, views, within};
+use crate::api::{Call, Error, Route, later, now};
 use crate::dialect::fapi::params::Params;
-use crate::dialect::fapi::{order, place, refusal, text};
+use crate::dialect::fapi::{order, place, refusal};
 use ringside_views::Views;
 use ringside_views::log::Page;
 use ringside_views::perpetual::order::{Forced, ForcedRecord, OrderRecord};
 use ringside_views::perpetual::rows::AmendRecord;
-use serde_json::{Value, json};
+use ringside_wire::futures::order::{Amendment, Change, FuturesAmendment, FuturesOrder};
+use ringside_wire::number::{Name, Units};
 
 const DAY_MS: i64 = 86_400_000;
 
 /// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
-    later(
+    get(
         "/fapi/v1/order",
         READ,
         1,
         "One order",
         &[shape::SYMBOL, shape::ORDER_ID, shape::CLIENT_ID],
-        |call| Box::pin(one(call)),
+        later!(one),
     ),
-    row(
-        Method::Get,
+    get(
         "/fapi/v1/openOrder",
         READ,
         1,
         "One open order",
         &[shape::SYMBOL, shape::ORDER_ID, shape::CLIENT_ID],
-        Handler::Now(open_one),
+        now!(open_one),
     ),
-    by_symbol(
-        row(
-            Method::Get,
-            "/fapi/v1/openOrders",
-            READ,
-            1,
-            "Open orders",
-            &[shape::OF_SYMBOL],
-            Handler::Now(open),
-        ),
-        |query| with(query, 1, 40),
-    ),
-    later(
+    by_symbol(get("/fapi/v1/openOrders", READ, 1, "Open orders", &[shape::OF_SYMBOL], now!(open)), |query| {
+        with(query, 1, 40)
+    }),
+    get(
         "/fapi/v1/allOrders",
         READ,
         5,
         "Orders of a symbol",
         &[shape::SYMBOL, shape::ORDER_ID, shape::START, shape::END, shape::LIMIT],
-        |call| Box::pin(all(call)),
+        later!(all),
     ),
-    later(
+    get(
         "/fapi/v1/orderAmendment",
         READ,
         1,
         "Modifications of an order",
         &[shape::SYMBOL, shape::ORDER_ID, shape::CLIENT_ID, shape::START, shape::END, shape::LIMIT],
-        |call| Box::pin(amendments(call)),
+        later!(amendments),
     ),
     by_symbol(
-        later(
+        get(
             "/fapi/v1/forceOrders",
             READ,
             20,
             "Orders of liquidations",
             &[shape::OF_SYMBOL, shape::CLOSE_TYPE, shape::START, shape::END, shape::LIMIT],
-            |call| Box::pin(forced(call)),
+            later!(forced),
         ),
         |query| with(query, 20, 50),
     ),
-    row(
-        Method::Get,
+    get(
         "/fapi/v1/rateLimit/order",
         READ,
         1,
         "Order limits",
         &[],
-        Handler::Now(|call| params(call).map(|_| Response::of(&order_limits(call)))),
+        now!(|call| params(call).map(|_| order_limits(call))),
     ),
 ];
 
@@ -108,25 +98,24 @@ async fn find(call: &Call, params: &Params<'_>) -> Result<OrderRecord, Error> {
     Ok(found.map_err(from_archive)?.ok_or(refusal::NO_SUCH_ORDER)?)
 }
 
-fn show(views: &Views, call: &Call, order: &OrderRecord) -> order::Shown {
-    let market = views.perpetuals().markets().get(order.told.market);
-    order::shown(order, market.map_or([0; 20], |market| market.symbol), call.is_compatible())
+fn show(views: &Views, call: &Call, order: &OrderRecord) -> FuturesOrder {
+    order::shown(order, name_of(views, order.told.market), call.is_compatible())
 }
 
 /// An answer of orders.
-fn list<'o>(call: &Call, orders: impl Iterator<Item = &'o OrderRecord>) -> Answer {
+fn list<'o>(call: &Call, orders: impl Iterator<Item = &'o OrderRecord>) -> Result<Vec<FuturesOrder>, Error> {
     let views = views(call)?;
-    Ok(Response::of(&orders.map(|order| show(&views, call, order)).collect::<Vec<_>>()))
+    Ok(orders.map(|order| show(&views, call, order)).collect())
 }
 
-async fn one(call: Call) -> Answer {
+async fn one(call: Call) -> Result<FuturesOrder, Error> {
     let params = params(&call)?;
     let order = find(&call, &params).await?;
     let views = views(&call)?;
-    Ok(Response::of(&show(&views, &call, &order)))
+    Ok(show(&views, &call, &order))
 }
 
-fn open_one(call: &Call) -> Answer {
+fn open_one(call: &Call) -> Result<FuturesOrder, Error> {
     let params = params(call)?;
     let (order, name) = asked_for(&params)?;
     let views = views(call)?;
@@ -139,24 +128,23 @@ fn open_one(call: &Call) -> Answer {
         }),
         None => orders.open_named(account, market, name, false),
     };
-    Ok(Response::of(&show(&views, call, found.ok_or(refusal::NO_SUCH_ORDER)?)))
+    Ok(show(&views, call, found.ok_or(refusal::NO_SUCH_ORDER)?))
 }
 
-fn open(call: &Call) -> Answer {
+fn open(call: &Call) -> Result<Vec<FuturesOrder>, Error> {
     let params = params(call)?;
     let views = views(call)?;
     let market = optional_market(&views, &params)?.map(|market| market.market);
-    let rows: Vec<order::Shown> = views
+    let rows = views
         .perpetuals()
         .orders()
         .open_of(call.account())
         .filter(|order| market.is_none_or(|market| order.told.market == market) && !order.is_of_service())
-        .map(|order| show(&views, call, order))
-        .collect();
-    Ok(Response::of(&rows))
+        .map(|order| show(&views, call, order));
+    Ok(rows.collect())
 }
 
-async fn all(call: Call) -> Answer {
+async fn all(call: Call) -> Result<Vec<FuturesOrder>, Error> {
     let params = params(&call)?;
     params.text("symbol")?;
     let from = params.integer("orderId")?;
@@ -173,7 +161,7 @@ async fn all(call: Call) -> Answer {
     list(&call, rows.iter())
 }
 
-async fn amendments(call: Call) -> Answer {
+async fn amendments(call: Call) -> Result<Vec<FuturesAmendment>, Error> {
     let params = params(&call)?;
     params.check_times()?;
     let limit = params.limit(50, 100)?;
@@ -186,30 +174,28 @@ async fn amendments(call: Call) -> Answer {
     let rows: Vec<AmendRecord> = call.worker.shared.history.page(&page).await.map_err(from_archive)?;
     let views = views(&call)?;
     let market = views.perpetuals().markets().get(order.told.market).ok_or(refusal::INTERNAL)?;
-    let rows: Vec<Value> = rows
-        .iter()
-        .map(|row| {
-            let told = &row.told;
-            json!({
-                // An order has at most 10,000 of them.
-                "amendmentId": told.order * 16_384 + u64::from(told.count),
-                "symbol": market.symbol(),
-                "pair": market.symbol(),
-                "orderId": told.order,
-                "clientOrderId": order.client_order(),
-                "time": row.time_ms,
-                "amendment": {
-                    "price": { "before": text::units8(told.price_before), "after": text::units8(told.price_after) },
-                    "origQty": { "before": text::units8(told.quantity_before), "after": text::units8(told.quantity_after) },
-                    "count": told.count,
-                },
-            })
-        })
-        .collect();
-    Ok(Response::of(&rows))
+    let change = |before, after| Change { before: Units(before), after: Units(after) };
+    let rows = rows.iter().map(|row| {
+        let told = &row.told;
+        FuturesAmendment {
+            // An order has at most 10,000 of them.
+            amendment_id: told.order * 16_384 + u64::from(told.count),
+            symbol: Name(market.symbol),
+            pair: Name(market.symbol),
+            order_id: told.order,
+            client_order_id: Name(order.client_order),
+            time: row.time_ms,
+            amendment: Amendment {
+                price: change(told.price_before, told.price_after),
+                orig_qty: change(told.quantity_before, told.quantity_after),
+                count: told.count,
+            },
+        }
+    });
+    Ok(rows.collect())
 }
 
-async fn forced(call: Call) -> Answer {
+async fn forced(call: Call) -> Result<Vec<FuturesOrder>, Error> {
     let params = params(&call)?;
     params.check_times()?;
     let limit = params.limit(50, 100)?;

@@ -2,23 +2,27 @@
 
 use super::market_data::limit_of;
 use super::shape;
-use super::{by_query, from_archive, later, market, of_funding, optional_market, params, views, within};
+use super::{
+    by_query, from_archive, get, market, name_of, of_funding, optional_market, params, views, within,
+};
 use crate::api::docs::Param;
-use crate::api::{Answer, Call, Later, Query, Response, Route};
+use crate::api::{Answers, Call, Error, Query, Route, later};
 use crate::auth::access::Auth;
-use crate::dialect::fapi::{encode, refusal, text};
+use crate::dialect::fapi::{encode, refusal};
 use ringside_views::log::Page;
+use ringside_views::perpetual::market::PerpetualMarket;
 use ringside_views::perpetual::rows::{FundingRecord, MarketTrade};
-use ringside_views::perpetual::series::{CandleQuery, INTERVALS, Source};
-use serde_json::{Value, json};
+use ringside_views::perpetual::series::{self, CandleQuery, INTERVALS, Source};
+use ringside_wire::futures::market::{Candle, FundingRate, FuturesAggregateTrade, FuturesTrade};
+use ringside_wire::number::{Exact, Fixed, Name, SignedExact, SignedFixed};
 
 const fn klines(
     path: &'static str,
     summary: &'static str,
     params: &'static [Param],
-    handle: fn(Call) -> Later,
+    answers: Answers,
 ) -> Route {
-    by_query(later(path, Auth::None, 1, summary, params, handle), kline_weight)
+    by_query(get(path, Auth::None, 1, summary, params, answers), kline_weight)
 }
 
 /// Trades of one row of joined ones: more than a tenth of a second can bring.
@@ -26,62 +30,67 @@ const JOINED_MAX: usize = 1_000_000;
 
 /// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
-    later("/fapi/v1/trades", Auth::None, 5, "Newest trades", &[shape::SYMBOL, shape::LIMIT], |call| {
-        Box::pin(trades(call, 500, 1000, false))
-    }),
-    later(
+    get(
+        "/fapi/v1/trades",
+        Auth::None,
+        5,
+        "Newest trades",
+        &[shape::SYMBOL, shape::LIMIT],
+        later!(|call| trades(call, 500, 1000, false)),
+    ),
+    get(
         "/fapi/v1/historicalTrades",
         Auth::None,
         20,
         "Trades from an id on",
         &[shape::SYMBOL, shape::LIMIT, shape::FROM_ID],
-        |call| Box::pin(trades(call, 100, 500, true)),
+        later!(|call| trades(call, 100, 500, true)),
     ),
-    later(
+    get(
         "/fapi/v1/aggTrades",
         Auth::None,
         20,
         "Trades of one taker at one price, joined",
         &[shape::SYMBOL, shape::FROM_ID, shape::START, shape::END, shape::LIMIT],
-        |call| Box::pin(aggregates(call)),
+        later!(aggregates),
     ),
     klines(
         "/fapi/v1/klines",
         "Candles",
         &[shape::SYMBOL, shape::INTERVAL, shape::START, shape::END, shape::LIMIT],
-        |call| Box::pin(candles(call, "symbol", Source::Trades)),
+        later!(|call| trade_candles(call, "symbol")),
     ),
     klines(
         "/fapi/v1/continuousKlines",
         "Candles of a pair",
         &[shape::PAIR, shape::CONTRACT, shape::INTERVAL, shape::START, shape::END, shape::LIMIT],
-        |call| Box::pin(candles(call, "pair", Source::Trades)),
+        later!(|call| trade_candles(call, "pair")),
     ),
     klines(
         "/fapi/v1/indexPriceKlines",
         "Candles of the index",
         &[shape::PAIR, shape::INTERVAL, shape::START, shape::END, shape::LIMIT],
-        |call| Box::pin(candles(call, "pair", Source::Index)),
+        later!(|call| sampled(call, "pair", Source::Index, Fixed)),
     ),
     klines(
         "/fapi/v1/markPriceKlines",
         "Candles of the mark",
         &[shape::SYMBOL, shape::INTERVAL, shape::START, shape::END, shape::LIMIT],
-        |call| Box::pin(candles(call, "symbol", Source::Mark)),
+        later!(|call| sampled(call, "symbol", Source::Mark, Fixed)),
     ),
     klines(
         "/fapi/v1/premiumIndexKlines",
         "Candles of the premium",
         &[shape::SYMBOL, shape::INTERVAL, shape::START, shape::END, shape::LIMIT],
-        |call| Box::pin(candles(call, "symbol", Source::Premium)),
+        later!(|call| sampled(call, "symbol", Source::Premium, SignedFixed)),
     ),
-    of_funding(later(
+    of_funding(get(
         "/fapi/v1/fundingRate",
         Auth::None,
         0,
         "Funding rates settled",
         &[shape::OF_SYMBOL, shape::START, shape::END, shape::LIMIT],
-        |call| Box::pin(funding(call)),
+        later!(funding),
     )),
 ];
 
@@ -94,7 +103,7 @@ fn kline_weight(query: Query<'_>) -> u32 {
     }
 }
 
-async fn trades(call: Call, default: usize, max: usize, has_from: bool) -> Answer {
+async fn trades(call: Call, default: usize, max: usize, has_from: bool) -> Result<Vec<FuturesTrade>, Error> {
     let params = params(&call)?;
     params.text("symbol")?;
     let limit = params.limit(default, max)?;
@@ -108,10 +117,10 @@ async fn trades(call: Call, default: usize, max: usize, has_from: bool) -> Answe
     let rows: Vec<MarketTrade> = call.worker.shared.history.page(&page).await.map_err(from_archive)?;
     let views = views(&call)?;
     let market = views.perpetuals().markets().get(market).ok_or(refusal::INTERNAL)?;
-    Ok(Response::of(&rows.iter().map(|trade| encode::trade(market, trade)).collect::<Vec<_>>()))
+    Ok(rows.iter().map(|trade| encode::trade(market, trade)).collect())
 }
 
-async fn aggregates(call: Call) -> Answer {
+async fn aggregates(call: Call) -> Result<Vec<FuturesAggregateTrade>, Error> {
     const HOUR_MS: i64 = 3_600_000;
     let params = params(&call)?;
     params.text("symbol")?;
@@ -131,7 +140,7 @@ async fn aggregates(call: Call) -> Answer {
             // Rows are numbered from 1 on without gaps.
             let first = Page::new(0, Some(market), 1).tagged(from.unsigned_abs().max(1)).oldest(true);
             let first: Vec<MarketTrade> = history.page(&first).await.map_err(from_archive)?;
-            let Some(first) = first.first() else { return Ok(Response::json("[]")) };
+            let Some(first) = first.first() else { return Ok(Vec::new()) };
             page.from_id(first.trade)
         }
         (None, _) => within(page, &params, start.unwrap_or(i64::MIN)..=end.unwrap_or(i64::MAX)),
@@ -154,13 +163,32 @@ async fn aggregates(call: Call) -> Answer {
     }
     let views = views(&call)?;
     let market = views.perpetuals().markets().get(market).ok_or(refusal::INTERNAL)?;
-    Ok(Response::of(&rows.iter().map(|trades| encode::aggregate(market, trades)).collect::<Vec<_>>()))
+    Ok(rows.iter().map(|trades| encode::aggregate(market, trades)).collect())
 }
 
 /// The one kind of contract.
 const CONTRACT: &str = "PERPETUAL";
 
-async fn candles(call: Call, name: &'static str, source: Source) -> Answer {
+async fn trade_candles(call: Call, name: &'static str) -> Result<Vec<Candle<Fixed>>, Error> {
+    candles(call, name, Source::Trades, encode::candle).await
+}
+
+/// Candles of samples, whose prices `value` makes of steps of 10^-8 and decimals.
+async fn sampled<P>(
+    call: Call,
+    name: &'static str,
+    source: Source,
+    value: fn(i128, usize) -> P,
+) -> Result<Vec<Candle<P>>, Error> {
+    candles(call, name, source, |_, candle, close_ms| encode::sampled(candle, close_ms, value)).await
+}
+
+async fn candles<P>(
+    call: Call,
+    name: &'static str,
+    source: Source,
+    show: impl Fn(&PerpetualMarket, &series::Candle, i64) -> Candle<P>,
+) -> Result<Vec<Candle<P>>, Error> {
     let params = params(&call)?;
     let symbol = params.text(name)?;
     let is_continuous = name == "pair" && source == Source::Trades;
@@ -182,20 +210,11 @@ async fn candles(call: Call, name: &'static str, source: Source) -> Answer {
     let candles = history.perpetual_candles(query, call.now_ms).await.map_err(from_archive)?;
     let views = views(&call)?;
     let market = views.perpetuals().markets().get(market).ok_or(refusal::INTERNAL)?;
-    let rows: Vec<Value> = candles
-        .iter()
-        .map(|candle| {
-            let close_ms = interval.step(candle.open_ms, 1) - 1;
-            match source {
-                Source::Trades => encode::candle(market, candle, close_ms),
-                _ => encode::sampled(candle, close_ms),
-            }
-        })
-        .collect();
-    Ok(Response::of(&rows))
+    let rows = candles.iter().map(|candle| show(market, candle, interval.step(candle.open_ms, 1) - 1));
+    Ok(rows.collect())
 }
 
-async fn funding(call: Call) -> Answer {
+async fn funding(call: Call) -> Result<Vec<FundingRate>, Error> {
     let params = params(&call)?;
     let limit = params.limit(100, 1000)?;
     params.check_times()?;
@@ -205,17 +224,11 @@ async fn funding(call: Call) -> Answer {
     let page = within(Page::new(0, chosen, limit), &params, times);
     let rows: Vec<FundingRecord> = call.worker.shared.history.page(&page).await.map_err(from_archive)?;
     let views = views(&call)?;
-    let rows: Vec<Value> = rows
-        .iter()
-        .map(|FundingRecord { told }| {
-            let market = views.perpetuals().markets().get(told.market);
-            json!({
-                "symbol": market.map_or("", |market| market.symbol()),
-                "fundingRate": text::exact8(told.rate),
-                "fundingTime": told.funding_ms,
-                "markPrice": text::exact8(told.mark),
-            })
-        })
-        .collect();
-    Ok(Response::of(&rows))
+    let rows = rows.iter().map(|FundingRecord { told }| FundingRate {
+        symbol: Name(name_of(&views, told.market)),
+        funding_rate: SignedExact(told.rate),
+        funding_time: told.funding_ms,
+        mark_price: Exact(told.mark),
+    });
+    Ok(rows.collect())
 }

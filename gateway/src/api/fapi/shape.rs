@@ -3,6 +3,7 @@
 //! What is read and how it is judged is the dialect's (`dialect/fapi/params.rs`, `place.rs`); a test holds the two together.
 
 use crate::api::docs::{Param, SYMBOL_SENT, Shape};
+use crate::dialect::fapi::words::{MarginType, MatchedPrice, OrderSide, SelfTrade, TriggerPrice};
 
 /// Milliseconds, ids, counts. What may be left out may be sent empty as well.
 const INTEGER: Shape = Shape::Pattern("^[0-9]{1,19}$");
@@ -11,20 +12,10 @@ const SYMBOL_OR_NONE: Shape = Shape::Pattern("^([A-Za-z0-9]{2,20})?$");
 const DECIMAL: Shape = Shape::Pattern("^[0-9]{1,20}(\\.[0-9]{1,40})?$");
 const BOOLEAN: Shape = Shape::OneOf(&["true", "false"]);
 const CLIENT: Shape = Shape::Pattern("^[.A-Z:/a-z0-9_-]{1,36}$");
-pub(super) const SIDES: Shape = Shape::OneOf(&["BUY", "SELL"]);
-pub(super) const WORKING: Shape = Shape::OneOf(&["CONTRACT_PRICE", "MARK_PRICE"]);
-pub(super) const MATCHES: Shape = Shape::OneOf(&[
-    "NONE",
-    "OPPONENT",
-    "OPPONENT_5",
-    "OPPONENT_10",
-    "OPPONENT_20",
-    "QUEUE",
-    "QUEUE_5",
-    "QUEUE_10",
-    "QUEUE_20",
-]);
-pub(super) const SELF_TRADES: Shape = Shape::OneOf(&["NONE", "EXPIRE_TAKER", "EXPIRE_MAKER", "EXPIRE_BOTH"]);
+const SIDES: Shape = Shape::OneOf(OrderSide::ALL);
+const WORKING: Shape = Shape::OneOf(TriggerPrice::ALL);
+const MATCHES: Shape = Shape::OneOf(MatchedPrice::ALL);
+const SELF_TRADES: Shape = Shape::OneOf(SelfTrade::ALL);
 const CONDITIONAL: Shape = Shape::OneOf(&["CONDITIONAL"]);
 const TYPES: Shape = Shape::OneOf(&[
     "LIMIT",
@@ -112,7 +103,7 @@ pub const INCOME_TYPE: Param = Param::optional(
 /// Leverage.
 pub const LEVERAGE: Param = Param::query("leverage", INTEGER, "From 1 to the market's greatest");
 /// Margin type.
-pub const MARGIN_TYPE: Param = Param::query("marginType", Shape::OneOf(&["CROSSED", "ISOLATED"]), "");
+pub const MARGIN_TYPE: Param = Param::query("marginType", Shape::OneOf(MarginType::ALL), "");
 /// Position mode.
 pub const DUAL: Param = Param::query("dualSidePosition", BOOLEAN, "false is the only mode");
 /// Multi-assets mode.

@@ -6,9 +6,10 @@ use crate::api::{Answer, Call, Handler, Method, Response, Route, spot};
 use crate::auth::access::Auth;
 use crate::chain::desk::release_of;
 use crate::config::Config;
-use crate::dialect::spot::withdrawal::{Authorization, authorization};
+use crate::dialect::spot::withdrawal::authorization;
 use crate::http::fault::Denied;
 use ringside_core::command::{Ledger, WithdrawalStatus, pause};
+use ringside_wire::spot::chain::WithdrawalAuthorization;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -37,7 +38,7 @@ struct Paused {
 struct Open {
     token: String,
     #[serde(flatten)]
-    authorization: Authorization,
+    authorization: WithdrawalAuthorization,
     /// The transaction that was seen in a block, and how many blocks lie on that.
     tx_hash: Option<String>,
     confirmations: u64,

@@ -1,21 +1,24 @@
 //! What the administrator does: list, change and close markets, credit balances. Each is one command.
 
 use super::shape;
-use crate::api::docs::{Field, Param, SYMBOL, SYMBOL_SENT, Shape};
+use crate::api::docs::{Field, Param, SYMBOL_SENT, Shape};
 use crate::api::operate::{Action, REASON, Subject, operate};
-use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
+use crate::api::{Call, Error, Method, Route, later};
 use crate::auth::access::Auth;
 use crate::config::Config;
-use crate::dialect::decimal::write_amount;
 use crate::dialect::spot::admin::{
     self, CreditBody, INVALID_REASON, INVALID_TOKEN, ListBody, StatusBody, UpdateBody,
 };
 use crate::dialect::spot::refusal::{self, Refusal};
-use crate::dialect::spot::words;
 use ringside_core::command::{Body, MarketStatus, SetMarketStatus};
 use ringside_core::ids::text;
 use ringside_core::reject::Reject;
 use ringside_views::market::MarketRecord;
+use ringside_wire::account::{DONE, Done};
+use ringside_wire::name::Market;
+use ringside_wire::number::Amount;
+use ringside_wire::spot::words::SpotMarketStatus;
+use ringside_wire::spot::{MarketDone, StatusDone};
 use std::time::Duration;
 
 /// How long the answer to a delisting waits for the last order to end, and how often it looks. A million orders take seconds.
@@ -23,10 +26,6 @@ const DELISTING_PATIENCE: Duration = Duration::from_secs(30);
 const DELISTING_LOOK: Duration = Duration::from_millis(5);
 
 const ID: Param = Param::path("id", SYMBOL_SENT, "Name of the market, any case");
-const OK: Shape = Shape::Object(&[Field::new("ok", Shape::Boolean, "true")]);
-const OK_ID: Shape =
-    Shape::Object(&[Field::new("ok", Shape::Boolean, "true"), Field::new("id", SYMBOL, "The market")]);
-
 /// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
@@ -34,18 +33,13 @@ pub static ROUTES: &[Route] = &[
         tag: "admin",
         summary: "List a market",
         body: shape::LIST_MARKET,
-        response: OK_ID,
         refusals: &[
             admin::OF_NAMES,
             admin::OF_RULES,
             &[INVALID_REASON, refusal::MARKET_EXISTS],
             super::OF_ENGINE,
         ],
-        ..Route::new(
-            Method::Post,
-            "/api/v1/admin/spot/markets",
-            Handler::Later(|call| Box::pin(list_market(call))),
-        )
+        ..Route::of(Method::Post, "/api/v1/admin/spot/markets", later!(list_market))
     },
     Route {
         auth: Auth::Admin,
@@ -53,13 +47,8 @@ pub static ROUTES: &[Route] = &[
         summary: "Change entry rules or fees of a market; open orders are not judged again",
         params: &[ID],
         body: shape::UPDATE_MARKET,
-        response: OK_ID,
         refusals: &[admin::OF_RULES, &[INVALID_REASON, refusal::MARKET_NOT_FOUND], super::OF_ENGINE],
-        ..Route::new(
-            Method::Patch,
-            "/api/v1/admin/spot/markets/{id}",
-            Handler::Later(|call| Box::pin(update_market(call))),
-        )
+        ..Route::of(Method::Patch, "/api/v1/admin/spot/markets/{id}", later!(update_market))
     },
     Route {
         auth: Auth::Admin,
@@ -67,20 +56,11 @@ pub static ROUTES: &[Route] = &[
         summary: "Halt, list again or delist a market; delisting cancels its orders and is final",
         params: &[ID],
         body: Shape::Object(&[Field::new("status", shape::MARKET_STATUS, ""), REASON]),
-        response: Shape::Object(&[
-            Field::new("ok", Shape::Boolean, "true"),
-            Field::new("id", SYMBOL, "The market"),
-            Field::new("status", shape::MARKET_STATUS, ""),
-        ]),
         refusals: &[
             &[refusal::INVALID_STATUS, INVALID_REASON, refusal::MARKET_NOT_FOUND, refusal::MARKET_DELISTED],
             super::OF_ENGINE,
         ],
-        ..Route::new(
-            Method::Patch,
-            "/api/v1/admin/spot/markets/{id}/status",
-            Handler::Later(|call| Box::pin(set_status(call))),
-        )
+        ..Route::of(Method::Patch, "/api/v1/admin/spot/markets/{id}/status", later!(set_status))
     },
     Route {
         auth: Auth::Admin,
@@ -88,13 +68,8 @@ pub static ROUTES: &[Route] = &[
         tag: "admin",
         summary: "Raise an available balance; test deployments only",
         body: shape::CREDIT,
-        response: OK,
         refusals: &[&[refusal::DISABLED], admin::OF_CREDIT, super::OF_ENGINE],
-        ..Route::new(
-            Method::Post,
-            "/api/v1/admin/spot/balances/credit",
-            Handler::Later(|call| Box::pin(credit(call))),
-        )
+        ..Route::of(Method::Post, "/api/v1/admin/spot/balances/credit", later!(credit))
     },
 ];
 
@@ -115,7 +90,7 @@ fn explained(refusal: Refusal, body: &Shape) -> Error {
     }
 }
 
-async fn list_market(call: Call) -> Answer {
+async fn list_market(call: Call) -> Result<MarketDone, Error> {
     let body: ListBody<'_> = call.json()?;
     let list = body.command().map_err(|refusal| explained(refusal, &shape::LIST_MARKET))?;
     let reason = body.reason()?;
@@ -125,10 +100,10 @@ async fn list_market(call: Call) -> Answer {
         reason: &reason,
     };
     submit(&call, action, list).await?;
-    Ok(ok_id(text(&list.symbol)))
+    Ok(MarketDone { ok: true, id: Market(list.symbol) })
 }
 
-async fn update_market(call: Call) -> Answer {
+async fn update_market(call: Call) -> Result<MarketDone, Error> {
     let body: UpdateBody<'_> = call.json()?;
     let market = market(&call)?;
     let update = body.command(market.market).map_err(|refusal| explained(refusal, &shape::UPDATE_MARKET))?;
@@ -138,19 +113,20 @@ async fn update_market(call: Call) -> Answer {
         let action = Action { subject: Subject::Market(market.symbol), detail, reason: &reason };
         submit(&call, action, update).await?;
     }
-    Ok(ok_id(market.symbol()))
+    Ok(MarketDone { ok: true, id: Market(market.symbol) })
 }
 
-async fn set_status(call: Call) -> Answer {
+async fn set_status(call: Call) -> Result<StatusDone, Error> {
     let body: StatusBody<'_> = call.json()?;
     let market = market(&call)?;
     let status = body.status()?;
-    let (detail, reason) = (words::market_status(status).to_owned(), body.reason()?);
+    let (detail, reason) = (SpotMarketStatus::of(status).text().to_owned(), body.reason()?);
     let command = SetMarketStatus { market: market.market, status: status as u8, reserved: [0; 3] };
     let action = Action { subject: Subject::Market(market.symbol), detail, reason: &reason };
     submit(&call, action, command).await?;
     let status = if status == MarketStatus::Delisted { delisted(&call, &market).await? } else { status };
-    Ok(ok_status(market.symbol(), status))
+    let done = MarketDone { ok: true, id: Market(market.symbol) };
+    Ok(StatusDone { done, status: SpotMarketStatus::of(status) })
 }
 
 /// The status of a market whose orders end by and by (`risk.md` 19): delisted once none is left, which is waited for.
@@ -165,7 +141,7 @@ async fn delisted(call: &Call, market: &MarketRecord) -> Result<MarketStatus, Er
     }
 }
 
-async fn credit(call: Call) -> Answer {
+async fn credit(call: Call) -> Result<Done, Error> {
     let body: CreditBody<'_> = call.json()?;
     let credit = body.command().map_err(|refusal| explained(refusal, &shape::CREDIT))?;
     let reason = body.reason()?;
@@ -176,18 +152,14 @@ async fn credit(call: Call) -> Answer {
     if is_foreign {
         return Err(INVALID_TOKEN.into());
     }
-    let mut detail = Vec::with_capacity(32);
-    write_amount(&mut detail, credit.amount.get());
-    detail.push(b' ');
-    detail.extend_from_slice(text(&credit.asset).as_bytes());
     let action = Action {
         subject: Subject::Account(credit.address),
-        detail: String::from_utf8_lossy(&detail).into_owned(),
+        detail: format!("{} {}", Amount(credit.amount.get()), text(&credit.asset)),
         reason: &reason,
     };
     let reply = operate(&call, action, credit).await?;
     match reply.done.rejected() {
-        None => Ok(Response::json("{\"ok\":true}")),
+        None => Ok(DONE),
         // The engine's word for an asset that it does not have.
         Some(Reject::MarketNotFound) => Err(INVALID_TOKEN.into()),
         Some(reject) => Err(refusal::of_reject(reject).into()),
@@ -206,22 +178,4 @@ async fn submit<B: Body>(call: &Call, action: Action<'_>, body: B) -> Result<(),
 /// The market that the path names.
 fn market(call: &Call) -> Result<MarketRecord, Error> {
     super::market(call, &call.path_param(0))
-}
-
-fn ok_id(symbol: &str) -> Response {
-    let mut out = Vec::with_capacity(48);
-    out.extend_from_slice(b"{\"ok\":true,\"id\":\"");
-    out.extend_from_slice(symbol.as_bytes());
-    out.extend_from_slice(b"\"}");
-    Response::json(out)
-}
-
-fn ok_status(symbol: &str, status: MarketStatus) -> Response {
-    let mut out = Vec::with_capacity(64);
-    out.extend_from_slice(b"{\"ok\":true,\"id\":\"");
-    out.extend_from_slice(symbol.as_bytes());
-    out.extend_from_slice(b"\",\"status\":\"");
-    out.extend_from_slice(words::market_status(status).as_bytes());
-    out.extend_from_slice(b"\"}");
-    Response::json(out)
 }

@@ -1,17 +1,18 @@
 //! Deposits from the chain (`spot.md` 10.1): where to, and what became of them. They are credited without anybody asking.
 
-use super::{shape, views};
+use super::views;
 use crate::api::docs::{Param, Shape};
-use crate::api::{Answer, Call, Handler, Method, Response, Route};
+use crate::api::{Call, Error, Method, Route, now};
 use crate::auth::access::{Auth, Permission};
 use crate::chain::FinalDeposit;
 use crate::config::Wallet;
-use crate::dialect::address::address_text;
-use crate::dialect::spot::deposit::{DepositKey, Parts, Shown, pending, status, taken};
+use crate::dialect::spot::deposit::{DepositKey, Parts, pending, status, taken};
 use crate::dialect::spot::{decode, refusal};
 use ringside_core::command::{DepositStatus, token_pause};
+use ringside_core::ids::padded;
 use ringside_views::deposit::DepositRecord;
-use serde_json::json;
+use ringside_wire::name::{Address, Token};
+use ringside_wire::spot::chain::{Deposit, DepositAddress, DepositToken};
 
 const STATUSES: Shape = Shape::OneOf(&["pending", "credited"]);
 
@@ -30,24 +31,22 @@ pub static ROUTES: &[Route] = &[
                 "Older ones than this only: the last id of the page before",
             ),
         ],
-        response: Shape::List(&shape::DEPOSIT),
         refusals: &[
             &[refusal::INVALID_STATUS, refusal::INVALID_LIMIT, refusal::INVALID_CURSOR],
             super::OF_VIEWS,
         ],
-        ..Route::new(Method::Get, "/api/v1/spot/deposits", Handler::Now(list))
+        ..Route::of(Method::Get, "/api/v1/spot/deposits", now!(list))
     },
     Route {
         auth: Auth::Account(Permission::Read),
         tag: "deposits",
         summary: "Where deposits go, and what can be deposited",
-        response: shape::DEPOSIT_ADDRESS,
         refusals: &[&[refusal::SUBSYSTEM_DISABLED], super::OF_VIEWS],
-        ..Route::new(Method::Get, "/api/v1/spot/deposits/address", Handler::Now(address))
+        ..Route::of(Method::Get, "/api/v1/spot/deposits/address", now!(address))
     },
 ];
 
-fn list(call: &Call) -> Answer {
+fn list(call: &Call) -> Result<Vec<Deposit>, Error> {
     let query = call.query();
     let wanted = match query.get("status") {
         None => None,
@@ -55,7 +54,7 @@ fn list(call: &Call) -> Answer {
     };
     let limit = decode::limit(query.get("limit").as_deref(), 50, 200)?;
     let views = views(call)?;
-    let Some(own) = views.accounts().address(call.account()) else { return Ok(Response::json("[]")) };
+    let Some(own) = views.accounts().address(call.account()) else { return Ok(Vec::new()) };
     let key_of = |record: &DepositRecord| {
         let vault = views.withdrawals().vault(record.vault)?;
         Some(DepositKey { chain_id: vault.chain_id, vault: vault.address, number: record.number })
@@ -93,8 +92,7 @@ fn list(call: &Call) -> Answer {
             Some(taken(&views, record, key_of(record)?, confirmations))
         }
     });
-    let shown: Vec<Shown> = shown.collect();
-    Ok(Response::of(&shown))
+    Ok(shown.collect())
 }
 
 /// Where a deposit is known from.
@@ -122,29 +120,24 @@ pub fn vault(call: &Call) -> Option<Wallet> {
     config.vault_address.filter(|_| !config.chain_nodes.is_empty() || call.worker.shared.desk.is_open())
 }
 
-fn address(call: &Call) -> Answer {
+fn address(call: &Call) -> Result<DepositAddress, Error> {
     let config = &call.worker.config;
     let vault = vault(call).ok_or(refusal::SUBSYSTEM_DISABLED)?;
     let views = views(call)?;
     let of_chain = views.deposits().tokens().filter(|token| token.chain_id == config.chain_id);
-    let tokens: Vec<_> = of_chain
-        .map(|token| {
-            json!({
-                "symbol": views.markets().asset_name(token.asset),
-                "address": address_text(&token.address),
-                "decimals": token.decimals,
-                "deposits_paused": token.paused & token_pause::DEPOSITS != 0,
-            })
-        })
-        .collect();
+    let tokens = of_chain.map(|token| DepositToken {
+        symbol: Token(views.markets().asset_name(token.asset).and_then(padded).unwrap_or_default()),
+        address: Address(token.address),
+        decimals: token.decimals,
+        deposits_paused: token.paused & token_pause::DEPOSITS != 0,
+    });
     let formers = views.withdrawals().vaults();
     let formers = formers.filter(|known| known.chain_id == config.chain_id && known.address != vault.0);
-    let formers: Vec<_> = formers.map(|known| address_text(&known.address)).collect();
-    Ok(Response::of(&json!({
-        "chain_id": config.chain_id,
-        "vault_address": address_text(&vault.0),
-        "former_vault_addresses": formers,
-        "tokens": tokens,
-        "confirmations": config.chain_confirmations,
-    })))
+    Ok(DepositAddress {
+        chain_id: config.chain_id,
+        vault_address: Address(vault.0),
+        former_vault_addresses: formers.map(|known| Address(known.address)).collect(),
+        tokens: tokens.collect(),
+        confirmations: config.chain_confirmations,
+    })
 }

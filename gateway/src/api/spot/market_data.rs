@@ -2,11 +2,13 @@
 
 use super::{market, shape};
 use crate::api::docs::{Param, SYMBOL_SENT, Shape};
-use crate::api::{Answer, Call, Error, Handler, Method, Query, Response, Route, Weight};
+use crate::api::{Call, Error, Method, Query, Route, Weight, later, now};
 use crate::dialect::spot::refusal::Refusal;
 use crate::dialect::spot::{decode, encode, refusal, words};
 use crate::ingress::Phase;
 use ringside_core::command::MarketStatus;
+use ringside_wire::futures::market::OneOrAll;
+use ringside_wire::spot::{SpotDepth, SpotKline, SpotMarket, SpotTicker, SpotTrade};
 use std::borrow::Cow;
 
 const SYMBOL: Param = Param::query("symbol", SYMBOL_SENT, "Name of the market, any case");
@@ -15,34 +17,28 @@ const LIMIT: Param = Param::optional("limit", Shape::Integer, "Default 50, clamp
 /// Refusals of what is asked of one market.
 const OF_SYMBOL: &[Refusal] = &[refusal::SYMBOL_REQUIRED, refusal::INVALID_LIMIT, refusal::MARKET_NOT_FOUND];
 
-/// Bytes that most candles need.
-const KLINE_LEN: usize = 128;
-
 /// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
         tag: "market data",
         summary: "All markets, delisted ones included, by id",
-        response: Shape::List(&shape::MARKET),
         refusals: &[super::OF_VIEWS],
-        ..Route::new(Method::Get, "/api/v1/spot/markets", Handler::Now(markets))
+        ..Route::of(Method::Get, "/api/v1/spot/markets", now!(markets))
     },
     Route {
         weight: Weight::ByQuery(depth_weight),
         tag: "market data",
         summary: "Price levels with their totals, best first",
         params: &[SYMBOL, LIMIT],
-        response: shape::DEPTH,
         refusals: &[OF_SYMBOL, super::OF_VIEWS],
-        ..Route::new(Method::Get, "/api/v1/spot/depth", Handler::Now(depth))
+        ..Route::of(Method::Get, "/api/v1/spot/depth", now!(depth))
     },
     Route {
         tag: "market data",
         summary: "Public trades, newest first",
         params: &[SYMBOL, LIMIT],
-        response: Shape::List(&shape::TRADE),
         refusals: &[OF_SYMBOL, super::OF_HISTORY],
-        ..Route::new(Method::Get, "/api/v1/spot/trades", Handler::Later(|call| Box::pin(trades(call))))
+        ..Route::of(Method::Get, "/api/v1/spot/trades", later!(trades))
     },
     Route {
         tag: "market data",
@@ -54,27 +50,21 @@ pub static ROUTES: &[Route] = &[
             Param::optional("start_time", Shape::Integer, "open_time at this second or later"),
             Param::optional("end_time", Shape::Integer, "open_time at this second or earlier"),
         ],
-        response: Shape::List(&shape::KLINE),
         refusals: &[OF_SYMBOL, &[refusal::INVALID_INTERVAL, refusal::INVALID_RANGE], super::OF_HISTORY],
-        ..Route::new(Method::Get, "/api/v1/spot/klines", Handler::Later(|call| Box::pin(klines(call))))
+        ..Route::of(Method::Get, "/api/v1/spot/klines", later!(klines))
     },
     Route {
         tag: "market data",
         summary: "Rolling 24 hours: of one market, or of all that are not delisted and have traded",
         params: &[Param::optional("symbol", SYMBOL_SENT, "One market only")],
-        response: Shape::Either(&[shape::TICKER, Shape::List(&shape::TICKER)]),
         refusals: &[&[refusal::TICKER_NOT_FOUND], super::OF_VIEWS],
-        ..Route::new(Method::Get, "/api/v1/spot/ticker/24hr", Handler::Now(ticker))
+        ..Route::of(Method::Get, "/api/v1/spot/ticker/24hr", now!(ticker))
     },
 ];
 
-fn markets(call: &Call) -> Answer {
+fn markets(call: &Call) -> Result<Vec<SpotMarket>, Error> {
     super::check_views(call)?;
-    call.worker.markets.with(|markets| {
-        let mut out = Vec::with_capacity(2 + markets.len() * encode::TRADE_LEN);
-        encode::list(&mut out, markets.in_order_of_symbol(), encode::market);
-        Ok(Response::json(out))
-    })
+    Ok(call.worker.markets.with(|markets| markets.in_order_of_symbol().map(encode::market).collect()))
 }
 
 /// `spot.md` 12: 1, above 100 levels 5.
@@ -85,7 +75,7 @@ fn depth_weight(query: Query<'_>) -> u32 {
     }
 }
 
-fn depth(call: &Call) -> Answer {
+fn depth(call: &Call) -> Result<SpotDepth<'static>, Error> {
     let (symbol, limit) = symbol_and_limit(call)?;
     if call.worker.ingress.phase() == Phase::Halted {
         return Err(refusal::ENGINE_DISABLED.into());
@@ -99,21 +89,17 @@ fn depth(call: &Call) -> Answer {
             (book.update_id(), bids, asks)
         })
     };
-    let mut out = Vec::with_capacity(encode::TRADE_LEN + (bids.len() + asks.len()) * encode::LEVEL_LEN);
-    encode::depth(&mut out, &market, update_id, &bids, &asks);
-    Ok(Response::json(out))
+    Ok(encode::depth(&market, update_id, bids, asks))
 }
 
-async fn trades(call: Call) -> Answer {
+async fn trades(call: Call) -> Result<Vec<SpotTrade>, Error> {
     let (symbol, limit) = symbol_and_limit(&call)?;
     let market = market(&call, &symbol)?;
     let trades = call.worker.shared.history.trades(market.market, limit).await?;
-    let mut out = Vec::with_capacity(2 + trades.len() * encode::TRADE_LEN);
-    encode::list(&mut out, &trades, |out, trade| encode::trade(out, trade, &market));
-    Ok(Response::json(out))
+    Ok(trades.iter().map(|trade| encode::trade(trade, &market)).collect())
 }
 
-async fn klines(call: Call) -> Answer {
+async fn klines(call: Call) -> Result<Vec<SpotKline>, Error> {
     let query = call.query();
     let symbol = query.get("symbol").filter(|symbol| !symbol.is_empty()).ok_or(refusal::SYMBOL_REQUIRED)?;
     let interval = query.get("interval").and_then(|interval| words::read_interval(&interval));
@@ -123,29 +109,22 @@ async fn klines(call: Call) -> Answer {
     let market = market(&call, &symbol)?;
     let history = &call.worker.shared.history;
     let klines = history.klines(market.market, interval, opens, limit).await?;
-    let mut out = Vec::with_capacity(2 + klines.len() * KLINE_LEN);
-    encode::list(&mut out, &klines, |out, kline| encode::kline(out, kline, interval));
-    Ok(Response::json(out))
+    Ok(klines.iter().map(|kline| encode::kline(kline, interval)).collect())
 }
 
-fn ticker(call: &Call) -> Answer {
+fn ticker(call: &Call) -> Result<OneOrAll<SpotTicker>, Error> {
     super::check_views(call)?;
-    let mut out = Vec::with_capacity(encode::TRADE_LEN);
     if let Some(symbol) = call.query().get("symbol") {
         let market = call.worker.markets.with(|markets| markets.by_symbol(&symbol).copied());
         let market = market.ok_or(refusal::TICKER_NOT_FOUND)?;
         let row = super::views(call)?.tickers().get(market.market).copied();
-        encode::ticker(&mut out, &row.ok_or(refusal::TICKER_NOT_FOUND)?, &market);
-        return Ok(Response::json(out));
+        return Ok(OneOrAll::One(encode::ticker(&row.ok_or(refusal::TICKER_NOT_FOUND)?, &market)));
     }
-    let rows: Vec<_> = {
-        let views = super::views(call)?;
-        let markets = views.markets().in_order_of_symbol();
-        let markets = markets.filter(|market| market.status != MarketStatus::Delisted);
-        markets.filter_map(|market| Some((*views.tickers().get(market.market)?, *market))).collect()
-    };
-    encode::list(&mut out, &rows, |out, (row, market)| encode::ticker(out, row, market));
-    Ok(Response::json(out))
+    let views = super::views(call)?;
+    let markets = views.markets().in_order_of_symbol();
+    let markets = markets.filter(|market| market.status != MarketStatus::Delisted);
+    let rows = markets.filter_map(|market| Some(encode::ticker(views.tickers().get(market.market)?, market)));
+    Ok(OneOrAll::All(rows.collect()))
 }
 
 fn symbol_and_limit(call: &Call) -> Result<(Cow<'_, str>, usize), Error> {

@@ -1,8 +1,8 @@
 //! Cancel and read orders. Only the engine decides what a cancel does; the views tell who owns what before and after.
 
 use super::{UnknownSymbol, market_filter, shape, views};
-use crate::api::docs::{Field, Param, Shape, UUID_SENT};
-use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
+use crate::api::docs::{Param, Shape, UUID_SENT};
+use crate::api::{Call, Error, Method, Route, later};
 use crate::auth::access::{Auth, Permission};
 use crate::dialect::spot::id::{self, ParsedUuid};
 use crate::dialect::spot::{decode, encode, refusal};
@@ -11,6 +11,7 @@ use ringside_core::command::{CancelAll, CancelOrder, Command};
 use ringside_core::ids::{ALL_MARKETS, OrderId};
 use ringside_views::history::OrderQuery;
 use ringside_views::order::OrderRecord;
+use ringside_wire::spot::{Canceled, SpotOrder};
 
 const ID: Param = Param::path("id", UUID_SENT, "UUID of the order");
 const SYMBOL: Param = Param::optional("symbol", Shape::Text, "One market only");
@@ -22,35 +23,24 @@ pub static ROUTES: &[Route] = &[
         tag: "orders",
         summary: "Cancel an order",
         params: &[ID],
-        response: shape::ORDER,
         refusals: &[&[refusal::INVALID_ID, refusal::ORDER_NOT_FOUND, refusal::FORBIDDEN], super::OF_ENGINE],
-        ..Route::new(
-            Method::Delete,
-            "/api/v1/spot/orders/{id}",
-            Handler::Later(|call| Box::pin(cancel(call))),
-        )
+        ..Route::of(Method::Delete, "/api/v1/spot/orders/{id}", later!(cancel))
     },
     Route {
         auth: Auth::Account(Permission::Trade),
         tag: "orders",
         summary: "Cancel all open orders, or those of one market",
         params: &[SYMBOL],
-        response: Shape::Object(&[Field::new(
-            "canceled",
-            Shape::List(&shape::ORDER),
-            "The orders canceled, oldest first",
-        )]),
         refusals: &[super::OF_ENGINE],
-        ..Route::new(Method::Delete, "/api/v1/spot/orders", Handler::Later(|call| Box::pin(cancel_all(call))))
+        ..Route::of(Method::Delete, "/api/v1/spot/orders", later!(cancel_all))
     },
     Route {
         auth: Auth::Account(Permission::Read),
         tag: "orders",
         summary: "One order",
         params: &[ID],
-        response: shape::ORDER,
         refusals: &[&[refusal::ORDER_NOT_FOUND, refusal::INTERNAL], super::OF_HISTORY],
-        ..Route::new(Method::Get, "/api/v1/spot/orders/{id}", Handler::Later(|call| Box::pin(one(call))))
+        ..Route::of(Method::Get, "/api/v1/spot/orders/{id}", later!(one))
     },
     Route {
         auth: Auth::Account(Permission::Read),
@@ -63,16 +53,15 @@ pub static ROUTES: &[Route] = &[
             Param::optional("end", Shape::Integer, "Placed at this second or earlier"),
             Param::optional("limit", Shape::Integer, "Default 50, clamped to 1..200"),
         ],
-        response: Shape::List(&shape::ORDER),
         refusals: &[
             &[refusal::INVALID_LIMIT, refusal::INVALID_STATUS, refusal::INVALID_RANGE],
             super::OF_HISTORY,
         ],
-        ..Route::new(Method::Get, "/api/v1/spot/orders", Handler::Later(|call| Box::pin(list(call))))
+        ..Route::of(Method::Get, "/api/v1/spot/orders", later!(list))
     },
 ];
 
-async fn cancel(call: Call) -> Answer {
+async fn cancel(call: Call) -> Result<SpotOrder, Error> {
     let order = match id::parse(&call.path_param(0)) {
         None => return Err(refusal::INVALID_ID.into()),
         Some(ParsedUuid::Foreign) => None,
@@ -95,13 +84,13 @@ async fn cancel(call: Call) -> Answer {
     encode_one(&call, &canceled)
 }
 
-async fn cancel_all(call: Call) -> Answer {
+async fn cancel_all(call: Call) -> Result<Canceled, Error> {
     let account = call.account();
     super::check_views(&call)?;
     let market = match market_filter(&call) {
         Ok(None) => ALL_MARKETS,
         Ok(Some(market)) => market.market,
-        Err(UnknownSymbol) => return Ok(Response::json("{\"canceled\":[]}")),
+        Err(UnknownSymbol) => return Ok(Canceled { canceled: Vec::new() }),
     };
     let command = Command::new(CancelAll { account, market });
     let reply = call.worker.ingress.submit(command, Priority::Cancel).await?;
@@ -117,14 +106,10 @@ async fn cancel_all(call: Call) -> Answer {
         *found = find(&call, Some(order.order)).await?;
     }
     let canceled: Vec<OrderRecord> = canceled.into_iter().flatten().collect();
-    let mut out = Vec::with_capacity(16 + canceled.len() * encode::ORDER_LEN);
-    out.extend_from_slice(b"{\"canceled\":");
-    encode_list(&call, &mut out, &canceled);
-    out.push(b'}');
-    Ok(Response::json(out))
+    Ok(Canceled { canceled: encode_list(&call, &canceled) })
 }
 
-async fn one(call: Call) -> Answer {
+async fn one(call: Call) -> Result<SpotOrder, Error> {
     let order = match id::parse(&call.path_param(0)) {
         Some(ParsedUuid::Order(order)) => Some(order),
         Some(ParsedUuid::Foreign) | None => None,
@@ -133,7 +118,7 @@ async fn one(call: Call) -> Answer {
     encode_one(&call, &order.ok_or(refusal::ORDER_NOT_FOUND)?)
 }
 
-async fn list(call: Call) -> Answer {
+async fn list(call: Call) -> Result<Vec<SpotOrder>, Error> {
     let query = call.query();
     let limit = decode::limit(query.get("limit").as_deref(), 50, 200)?;
     let status = decode::order_status(query.get("status").as_deref())?;
@@ -141,13 +126,11 @@ async fn list(call: Call) -> Answer {
     super::check_views(&call)?;
     let market = match market_filter(&call) {
         Ok(market) => market.map(|market| market.market),
-        Err(UnknownSymbol) => return Ok(Response::json("[]")),
+        Err(UnknownSymbol) => return Ok(Vec::new()),
     };
     let query = OrderQuery { account: call.account(), market, status, created, limit };
     let orders = call.worker.shared.history.orders(query).await?;
-    let mut out = Vec::with_capacity(2 + orders.len() * encode::ORDER_LEN);
-    encode_list(&call, &mut out, &orders);
-    Ok(Response::json(out))
+    Ok(encode_list(&call, &orders))
 }
 
 /// The account's order of an id as it is now, however long ago it ended; `None` also for no id.
@@ -159,19 +142,17 @@ async fn find(call: &Call, order: Option<OrderId>) -> Result<Option<OrderRecord>
     }
 }
 
-fn encode_one(call: &Call, order: &OrderRecord) -> Answer {
-    let mut out = Vec::with_capacity(encode::ORDER_LEN);
+fn encode_one(call: &Call, order: &OrderRecord) -> Result<SpotOrder, Error> {
     call.worker.markets.with(|markets| {
         let market = markets.get(order.market).ok_or(refusal::INTERNAL)?;
-        encode::order(&mut out, order, market);
-        Ok(Response::json(out))
+        Ok(encode::order(order, market))
     })
 }
 
 /// An array of orders. Markets are never removed, so none of them is missing.
-fn encode_list(call: &Call, out: &mut Vec<u8>, orders: &[OrderRecord]) {
+fn encode_list(call: &Call, orders: &[OrderRecord]) -> Vec<SpotOrder> {
     call.worker.markets.with(|markets| {
-        let rows = orders.iter().filter_map(|order| Some((order, markets.get(order.market)?)));
-        encode::list(out, rows, |out, (order, market)| encode::order(out, order, market));
-    });
+        let shown = |order: &OrderRecord| Some(encode::order(order, markets.get(order.market)?));
+        orders.iter().filter_map(shown).collect()
+    })
 }

@@ -2,7 +2,7 @@
 
 use super::replay::{self, Begin, IDEMPOTENCY_KEY, begin, not_handed_over, replayed};
 use super::shape;
-use crate::api::{Answer, Call, Error, Handler, Later, Method, Response, Route};
+use crate::api::{Answer, Call, Error, Handler, Later, Method, Response, Route, answer};
 use crate::auth::access::{Auth, Permission};
 use crate::dialect::spot::decode::{PlaceBody, UNSUPPORTED, place_order};
 use crate::dialect::spot::{encode, id, refusal};
@@ -14,6 +14,7 @@ use ringside_core::event;
 use ringside_core::ids::AccountId;
 use ringside_core::reject::Reject;
 use ringside_views::market::MarketRecord;
+use ringside_wire::spot::SpotPlacedOrder;
 
 /// Scope of the keys of this route. Stands in hashes that the journal holds.
 const SCOPE: &str = "POST /spot/orders";
@@ -26,7 +27,7 @@ pub static ROUTES: &[Route] = &[Route {
     summary: "Place an order",
     params: &[replay::HEADER],
     body: shape::PLACE,
-    response: shape::PLACED_ORDER,
+    response: answer::<SpotPlacedOrder>(),
     refusals: &[
         &[
             refusal::IDEMPOTENCY_CONFLICT,
@@ -92,12 +93,12 @@ async fn carry_out(call: &Call, order: PlaceOrder, market: &MarketRecord) -> Ans
     let reply = call.worker.ingress.submit(Command::new(order), Priority::Order).await?;
     match reply.done.rejected() {
         Some(Reject::IdempotencyReplay) => first_answer(call, order.account, order.idempotency_key),
-        reject => answer(Some(market), reject, reply.order.as_ref(), &reply.trades, reply.time_ns),
+        reject => outcome(Some(market), reject, reply.order.as_ref(), &reply.trades, reply.time_ns),
     }
 }
 
 /// What a placement came to, now or on its first try.
-fn answer(
+fn outcome(
     market: Option<&MarketRecord>,
     reject: Option<Reject>,
     order: Option<&event::Order>,
@@ -107,9 +108,7 @@ fn answer(
     match (reject, order, market) {
         (None, Some(order), Some(market)) => {
             let record = encode::placed_record(order, trades, time_ns);
-            let mut out = Vec::with_capacity(encode::ORDER_LEN + trades.len() * encode::TRADE_LEN);
-            encode::placed(&mut out, &record, market, trades);
-            Ok(Response::json(out))
+            Ok(Response::of(&encode::placed(&record, market, trades)))
         }
         (Some(reject), stored, _) => {
             let error = Error::from(refusal::of_reject(reject));
@@ -141,13 +140,12 @@ async fn place_keyed(call: Call, key: HeaderValue) -> Answer {
 
 /// The answer of the first try, from what the views kept of it.
 fn first_answer(call: &Call, account: AccountId, key: u64) -> Answer {
-    let outcome = call.worker.shared.views.read().idempotency().outcome(account, key);
-    let outcome = outcome.ok_or(refusal::INTERNAL)?;
+    let kept = call.worker.shared.views.read().idempotency().outcome(account, key);
+    let kept = kept.ok_or(refusal::INTERNAL)?;
     let market = call.worker.markets.with(|markets| {
-        let order = outcome.order.as_ref()?;
+        let order = kept.order.as_ref()?;
         markets.get(order.market).copied()
     });
-    let first =
-        answer(market.as_ref(), outcome.reject, outcome.order.as_ref(), &outcome.trades, outcome.time_ns);
+    let first = outcome(market.as_ref(), kept.reject, kept.order.as_ref(), &kept.trades, kept.time_ns);
     Ok(replayed(first.unwrap_or_else(Response::from)))
 }

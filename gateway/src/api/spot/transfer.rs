@@ -1,9 +1,9 @@
 //! Transfers between the spot and the perpetual ledger (`spot.md` 9). Both ledgers change in one command.
 
+use super::check_views;
 use super::replay::{self, Begin, IDEMPOTENCY_KEY, begin, not_handed_over, replayed};
-use super::{check_views, shape};
 use crate::api::docs::{Field, Param, Shape};
-use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
+use crate::api::{Answer, Call, Error, Handler, Method, Response, Route, answer, later};
 use crate::auth::access::{Auth, Permission};
 use crate::dialect::spot::transfer::{
     DIRECTIONS, Fault, INVALID_DIRECTION, TOKEN, TransferBody, is_to_perpetual, of_reject, transfer,
@@ -15,6 +15,7 @@ use ringside_core::command::{Command, TransferOnce};
 use ringside_core::reject::Reject;
 use ringside_views::log::Page;
 use ringside_views::perpetual::rows::TransferRecord;
+use ringside_wire::spot::Transfer;
 
 /// Scope of the keys of this route. Stands in hashes that the journal holds.
 const SCOPE: &str = "POST /spot/transfer";
@@ -31,7 +32,7 @@ pub static ROUTES: &[Route] = &[
             Field::new("token", Shape::OneOf(&[TOKEN]), ""),
             Field::new("amount", Shape::DecimalInput, "Above 0, at most 6 decimals"),
         ]),
-        response: shape::TRANSFER,
+        response: answer::<Transfer>(),
         refusals: &[
             &[
                 INVALID_DIRECTION,
@@ -56,9 +57,8 @@ pub static ROUTES: &[Route] = &[
             Param::optional("direction", Shape::OneOf(DIRECTIONS), "One direction only"),
             Param::optional("limit", Shape::Integer, "Default 50, clamped to 1..200"),
         ],
-        response: Shape::List(&shape::TRANSFER),
         refusals: &[&[INVALID_DIRECTION, refusal::INVALID_LIMIT], super::OF_HISTORY],
-        ..Route::new(Method::Get, "/api/v1/spot/transfers", Handler::Later(|call| Box::pin(list(call))))
+        ..Route::of(Method::Get, "/api/v1/spot/transfers", later!(list))
     },
 ];
 
@@ -81,7 +81,7 @@ async fn request(call: Call) -> Answer {
     };
     let (keyed, claim) = match begin(&call, SCOPE, key)? {
         Begin::Fresh(keyed, claim) => (keyed, claim),
-        Begin::Answered(answer) => return Ok(answer),
+        Begin::Answered(first) => return Ok(first),
     };
     match amount_of(&call, &body) {
         Ok(amount) => carry_out(&call, amount, Some(keyed)).await,
@@ -109,14 +109,14 @@ async fn carry_out(call: &Call, amount: i64, keyed: Option<Keyed>) -> Answer {
                 views.idempotency().outcome(account, idempotency_key)
             };
             let first = outcome.ok_or(refusal::INTERNAL)?;
-            let answer = show(first.reject, first.sequence, first.time_ns);
-            Ok(replayed(answer.unwrap_or_else(Response::from)))
+            let answered = show(first.reject, first.sequence, first.time_ns);
+            Ok(replayed(answered.unwrap_or_else(Response::from)))
         }
         reject => show(reject, reply.sequence, reply.time_ns),
     }
 }
 
-async fn list(call: Call) -> Answer {
+async fn list(call: Call) -> Result<Vec<Transfer>, Error> {
     let query = call.query();
     let limit = decode::limit(query.get("limit").as_deref(), 50, 200)?;
     let tag = match query.get("direction") {
@@ -129,5 +129,5 @@ async fn list(call: Call) -> Answer {
     check_views(&call)?;
     let page = Page::new(call.account(), Some(0), limit).tagged(tag);
     let rows: Vec<TransferRecord> = call.worker.shared.history.page(&page).await?;
-    Ok(Response::of(&rows.iter().rev().map(transfer).collect::<Vec<_>>()))
+    Ok(rows.iter().rev().map(transfer).collect())
 }

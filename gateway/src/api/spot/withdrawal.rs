@@ -1,19 +1,21 @@
 //! Withdrawals to the chain: of DF, and of tokens that an operator has added (`spot.md` 10, 10.1).
 
 use super::replay::{self, Begin, IDEMPOTENCY_KEY, begin, is_known, not_handed_over, replayed};
-use super::{shape, views};
+use super::views;
 use crate::api::docs::{Field, Param, Shape, TOKEN, UUID_SENT};
 use crate::api::withdrawal::{self, Fault, NoId, Token};
-use crate::api::{Answer, Call, Error, Handler, Method, Response, Route};
+use crate::api::{Answer, Call, Error, Handler, Method, Response, Route, answer as shape_of, now};
 use crate::auth::access::Auth;
 use crate::chain::desk::NotSigned;
 use crate::dialect::spot::decode;
 use crate::dialect::spot::refusal::{self, Refusal};
-use crate::dialect::spot::withdrawal::{WithdrawBody, decimal, status};
+use crate::dialect::spot::withdrawal::{WithdrawBody, status};
 use crate::http::fault::Denied;
 use crate::worker::replays::Keyed;
 use ringside_core::command::Ledger;
 use ringside_core::reject::Reject;
+use ringside_wire::number::Amount;
+use ringside_wire::spot::chain::{Withdrawal, WithdrawalAuthorization};
 
 /// Scope of the keys of this route. Stands in hashes that the journal holds.
 const SCOPE: &str = "POST /spot/withdraw/request";
@@ -34,7 +36,7 @@ pub static ROUTES: &[Route] = &[
                 "At least 1 DF, or the token's own minimum; no finer than the token",
             ),
         ]),
-        response: shape::AUTHORIZATION,
+        response: shape_of::<WithdrawalAuthorization>(),
         refusals: &[
             &[
                 refusal::SUBSYSTEM_DISABLED,
@@ -68,18 +70,16 @@ pub static ROUTES: &[Route] = &[
             Param::optional("before", UUID_SENT, "Older ones than this only: the last id of the page before"),
             Param::optional("limit", Shape::Integer, "Default 50, clamped to 1..200"),
         ],
-        response: Shape::List(&shape::WITHDRAWAL),
         refusals: &[&[refusal::INVALID_STATUS, refusal::INVALID_ID, refusal::INVALID_LIMIT], super::OF_VIEWS],
-        ..Route::new(Method::Get, "/api/v1/spot/withdrawals", Handler::Now(list))
+        ..Route::of(Method::Get, "/api/v1/spot/withdrawals", now!(list))
     },
     Route {
         auth: Auth::JwtOnly(Denied::Withdraw),
         tag: "withdrawals",
         summary: "One of the own withdrawals",
         params: &[Param::path("id", UUID_SENT, "Its id")],
-        response: shape::WITHDRAWAL,
         refusals: &[&[refusal::NOT_FOUND], super::OF_VIEWS],
-        ..Route::new(Method::Get, "/api/v1/spot/withdrawals/{id}", Handler::Now(one))
+        ..Route::of(Method::Get, "/api/v1/spot/withdrawals/{id}", now!(one))
     },
 ];
 
@@ -155,7 +155,7 @@ async fn carry_out(
 }
 
 fn below_minimum(token: &Token) -> Error {
-    let text = format!("amount below minimum {}", decimal(token.minimum));
+    let text = format!("amount below minimum {}", Amount(token.minimum));
     Error::from(refusal::AMOUNT_BELOW_MINIMUM).with_text(text)
 }
 
@@ -182,7 +182,7 @@ fn told_back(refusal: Refusal) -> Error {
     Error::from(refusal).with_message("the amount is available again")
 }
 
-fn list(call: &Call) -> Answer {
+fn list(call: &Call) -> Result<Vec<Withdrawal>, Error> {
     let query = call.query();
     let status = match query.get("status") {
         None => None,
@@ -190,9 +190,9 @@ fn list(call: &Call) -> Answer {
     };
     let before = withdrawal::before(call).map_err(|NoId| refusal::INVALID_ID)?;
     let limit = decode::limit(query.get("limit").as_deref(), 50, 200)?;
-    withdrawal::list(call, &*views(call)?, Ledger::Spot, status, before, limit)
+    Ok(withdrawal::list(call, &*views(call)?, Ledger::Spot, status, before, limit))
 }
 
-fn one(call: &Call) -> Answer {
+fn one(call: &Call) -> Result<Withdrawal, Error> {
     Ok(withdrawal::one(call, &*views(call)?, Ledger::Spot).ok_or(refusal::NOT_FOUND)?)
 }

@@ -256,7 +256,7 @@ fn value(shape: &Shape, text: &str) -> Option<Value> {
             let (texts, others): (Vec<&Shape>, Vec<&Shape>) = shapes.iter().partition(is_text);
             others.into_iter().chain(texts).find_map(|shape| value(shape, text))
         }
-        Shape::Any => Some(json().unwrap_or_else(|| Value::String(text.to_owned()))),
+        Shape::Any | Shape::Typed(_) => Some(json().unwrap_or_else(|| Value::String(text.to_owned()))),
         Shape::Nothing => None,
     }
 }

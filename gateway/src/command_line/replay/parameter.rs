@@ -2,7 +2,6 @@
 //! `vip.0.taker_fee=0.0004`.
 
 use crate::boot::ViewFold;
-use crate::dialect::decimal::{parse_bps, parse_entry};
 use ringside_core::Engine;
 use ringside_core::command::{
     Command, Kind, PerpetualParameter as Parameter, SetPerpetualParameter, SetVipTier, UpdateMarket,
@@ -12,6 +11,7 @@ use ringside_core::event::Event;
 use ringside_core::money::FeeRate;
 use ringside_persist::recover::machine::Fold;
 use ringside_views::Views;
+use ringside_wire::decimal::{parse_bps, parse_entry};
 use std::str::FromStr;
 
 /// Parameters of a perpetual market that are rates, by the name that is used here. All in 10^-8.

@@ -4,7 +4,7 @@ use const_hex::encode_prefixed;
 use ringside_core::command::Kind;
 use ringside_core::reject::Reject;
 use ringside_views::perpetual::rows::OperatorRecord;
-use serde_json::{Value, json};
+use ringside_wire::account::operator::{ActionOutcome, OperatorAction, ProvenBy};
 use std::net::Ipv6Addr;
 
 /// The name of an action: what its command does.
@@ -60,7 +60,7 @@ pub const PARTS_MAX: usize = 8;
 
 /// Actions, newest first, at most `limit`; `rows` are the newest ones, oldest first. An action of which only the end is among
 /// them is left out.
-pub fn actions(rows: &[OperatorRecord], limit: usize) -> Vec<Value> {
+pub fn actions(rows: &[OperatorRecord], limit: usize) -> Vec<OperatorAction> {
     let firsts = rows.iter().enumerate().filter(|(_, row)| row.noted.part == 0).map(|(at, _)| at);
     let mut starts: Vec<usize> = firsts.collect();
     starts.push(rows.len());
@@ -69,7 +69,7 @@ pub fn actions(rows: &[OperatorRecord], limit: usize) -> Vec<Value> {
 }
 
 /// One action of all its rows.
-fn row(parts: &[OperatorRecord]) -> Value {
+fn row(parts: &[OperatorRecord]) -> OperatorAction {
     let row = &parts[0];
     let noted = &row.noted;
     let subject = match noted.subject.iter().any(|byte| *byte != 0) {
@@ -79,25 +79,25 @@ fn row(parts: &[OperatorRecord]) -> Value {
     };
     let reject = Reject::ALL.into_iter().find(|reject| u64::from(reject.code()) == row.reject);
     let outcome = match (row.sequence, reject) {
-        (0, _) => "not_carried_out",
-        (_, None) => "done",
-        (_, Some(_)) => "refused",
+        (0, _) => ActionOutcome::NotCarriedOut,
+        (_, None) => ActionOutcome::Done,
+        (_, Some(_)) => ActionOutcome::Refused,
     };
     let joined = |of: fn(&OperatorRecord) -> String| parts.iter().map(of).collect::<String>();
-    json!({
-        "id": row.number,
-        "time": row.time_ms,
-        "operator": text(&noted.operator),
-        "key": if noted.proven == 1 { "own" } else { "shared" },
-        "ip": Ipv6Addr::from(noted.ip).to_canonical().to_string(),
-        "action": action(noted.action, subject.is_some()),
-        "subject": subject,
-        "detail": joined(|part| text(&part.told.detail)),
-        "reason": joined(|part| text(&part.told.reason)),
-        "outcome": outcome,
-        "refusal": reject.map(|reject| format!("{reject:?}")),
-        "sequence": (row.sequence != 0).then_some(row.sequence),
-    })
+    OperatorAction {
+        id: row.number,
+        time: row.time_ms,
+        operator: text(&noted.operator),
+        key: if noted.proven == 1 { ProvenBy::Own } else { ProvenBy::Shared },
+        ip: Ipv6Addr::from(noted.ip).to_canonical().to_string(),
+        action: action(noted.action, subject.is_some()),
+        subject,
+        detail: joined(|part| text(&part.told.detail)),
+        reason: joined(|part| text(&part.told.reason)),
+        outcome,
+        refusal: reject.map(|reject| format!("{reject:?}")),
+        sequence: (row.sequence != 0).then_some(row.sequence),
+    }
 }
 
 #[cfg(test)]
@@ -115,8 +115,7 @@ mod tests {
         };
         let rows = [part(4, 1, b"lost"), part(5, 0, b"one"), part(6, 0, b"tw"), part(7, 1, b"o")];
         let shown = |limit| -> Vec<(u64, String)> {
-            let of = |row: &Value| (row["id"].as_u64().unwrap(), row["detail"].as_str().unwrap().to_owned());
-            actions(&rows, limit).iter().map(of).collect()
+            actions(&rows, limit).into_iter().map(|row| (row.id, row.detail)).collect()
         };
         assert_eq!(shown(9), [(6, "two".to_owned()), (5, "one".to_owned())]);
         assert_eq!(shown(1), [(6, "two".to_owned())]);

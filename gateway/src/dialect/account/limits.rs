@@ -9,8 +9,10 @@ use ringside_core::ids::{ALL_MARKETS, AccountId, FIRST_PERPETUAL, MarketId};
 use ringside_core::money::Money;
 use ringside_core::risk::perpetual::bounds::VALUE_MAX;
 use ringside_views::Views;
+use ringside_wire::account::own::{Limits, PerpetualLimits, SpotLimits};
+use ringside_wire::name::Market;
+use ringside_wire::number::Micros;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Members of a change.
@@ -154,27 +156,25 @@ impl LimitsBody<'_> {
 }
 
 /// What an account may do at most; `rates`: orders in ten seconds and in a minute.
-pub fn shown(views: &Views, account: AccountId, rates: [u32; 2]) -> Value {
+pub fn shown(views: &Views, account: AccountId, rates: [u32; 2]) -> Limits {
     let configured = views.perpetuals().configured();
     let open = |market| configured.own_limit(account, market, |limits| limits.open_orders);
     let perpetual = views.perpetuals().markets().all().iter().map(|found| {
         let market = found.market;
         let most = open(market).map_or(found.setting(P::MaxOpenOrders), i64::from);
         let position = configured.own_limit(account, market, |limits| limits.max_position_notional);
-        json!({
-            "symbol": found.symbol(),
-            "open_orders": most,
-            "conditional_orders": found.setting(P::MaxConditionalOrders).min(most),
-            "max_order_notional": text::micros(place::notional_max(views.perpetuals(), account, found)),
-            "max_position_notional": position.map(text::micros),
-        })
+        PerpetualLimits {
+            symbol: Market(found.symbol),
+            open_orders: most,
+            conditional_orders: found.setting(P::MaxConditionalOrders).min(most),
+            max_order_notional: Micros(place::notional_max(views.perpetuals(), account, found)),
+            max_position_notional: position.map(Micros),
+        }
     });
-    let perpetual: Vec<Value> = perpetual.collect();
-    let spot = views.markets().in_order_of_symbol().map(|found| {
-        let most = open(found.market).unwrap_or(found.max_open_orders);
-        json!({ "symbol": found.symbol(), "open_orders": most })
+    let spot = views.markets().in_order_of_symbol().map(|found| SpotLimits {
+        symbol: Market(found.symbol),
+        open_orders: open(found.market).unwrap_or(found.max_open_orders),
     });
-    let spot: Vec<Value> = spot.collect();
-    let [ten_seconds, minute] = rates;
-    json!({ "order_rate_10s": ten_seconds, "order_rate_1m": minute, "perpetual": perpetual, "spot": spot })
+    let [order_rate_10s, order_rate_1m] = rates;
+    Limits { order_rate_10s, order_rate_1m, perpetual: perpetual.collect(), spot: spot.collect() }
 }

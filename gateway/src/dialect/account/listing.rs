@@ -3,9 +3,9 @@
 
 use super::params::{member, typed};
 use super::refusal::{INVALID_PARAMETER, Refused, invalid};
-use crate::dialect::decimal;
 use crate::dialect::fapi::params::Members;
-use crate::dialect::fapi::{text, words};
+use crate::dialect::fapi::text;
+use crate::dialect::fapi::words::TradingState;
 use ringside_core::command::{
     Command, DraftPerpetual, PerpetualParameter as P, PerpetualState, ScheduleVipTier, SetBrackets,
     SetPerpetualParameter, SetSource,
@@ -19,6 +19,8 @@ use ringside_core::risk::perpetual::bracket::BracketRow;
 use ringside_views::perpetual::Perpetuals;
 use ringside_views::perpetual::configured::Change;
 use ringside_views::perpetual::market::PerpetualMarket;
+use ringside_wire::account::operator::{FeeSchedules, KeyOfChange};
+use ringside_wire::decimal;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -300,7 +302,7 @@ impl Wanted {
             let row = |row: &Source| format!("{}:{}:{}", row.feed, row.weight, row.stale_ms);
             parts.push(format!("sources={}", sources.iter().map(row).collect::<Vec<_>>().join(",")));
         }
-        parts.extend(self.state.iter().map(|state| format!("state={}", words::state(*state))));
+        parts.extend(self.state.iter().map(|state| format!("state={}", TradingState::of(*state).text())));
         let mut detail = parts.join(" ");
         if detail.len() > DETAIL_LEN {
             detail.truncate(detail.floor_char_boundary(DETAIL_LEN));
@@ -394,7 +396,7 @@ fn value(
 
 /// A state by its word.
 pub fn state(word: &str) -> Result<PerpetualState, Refused> {
-    words::parse_state(word).ok_or_else(|| invalid("state"))
+    TradingState::read(word).ok_or_else(|| invalid("state"))
 }
 
 type Raw<'a> = Option<&'a RawValue>;
@@ -507,7 +509,7 @@ pub fn shown(market: &PerpetualMarket, views: &Perpetuals, spot: impl Fn(u32) ->
         "symbol": market.symbol(),
         "base": market.base(),
         "quote": market.quote(),
-        "state": words::state(market.state),
+        "state": TradingState::of(market.state),
         "pool": POOL,
     });
     for (name, parameter, unit) in PARAMETERS {
@@ -540,17 +542,18 @@ pub fn shown(market: &PerpetualMarket, views: &Perpetuals, spot: impl Fn(u32) ->
     };
     shown["sources"] = sources_of(market, views).iter().map(source).collect();
     shown["listed_at"] = json!(market.listed_ms);
-    changed(&mut shown, views.configured().change(market.market));
+    let (at, by, with) = changed(views.configured().change(market.market));
+    shown["changed_at"] = json!(at);
+    shown["changed_by"] = json!(by);
+    shown["changed_with"] = json!(with);
     shown
 }
 
-/// Adds when something was changed last, and by whom.
-fn changed(shown: &mut Value, change: Option<&Change>) {
+/// When something was changed last, by whom, and how that is known.
+fn changed(change: Option<&Change>) -> (Option<i64>, Option<String>, Option<KeyOfChange>) {
     let by = change.map(|change| padded_text(&change.operator)).filter(|name| !name.is_empty());
-    shown["changed_at"] = json!(change.map(|change| change.time_ms));
-    shown["changed_by"] = json!(by);
-    shown["changed_with"] =
-        json!(by.and(change).map(|change| if change.proven == 1 { "own key" } else { "shared key" }));
+    let with = |change: &Change| if change.proven == 1 { KeyOfChange::Own } else { KeyOfChange::Shared };
+    (change.map(|change| change.time_ms), by.map(str::to_owned), by.and(change).map(with))
 }
 
 #[derive(serde::Deserialize)]
@@ -611,11 +614,15 @@ pub fn detail_of_tiers(tiers: &[ScheduleVipTier]) -> String {
 }
 
 /// The fee schedule in force, the one to come, and who changed them last.
-pub fn schedules(views: &Perpetuals) -> Value {
-    let schedule: Vec<Value> = views.accounts().tiers().iter().map(super::fees::tier).collect();
-    let mut shown = json!({ "schedule": schedule, "next": super::fees::next_schedule(views) });
-    changed(&mut shown, views.configured().change(ALL_MARKETS));
-    shown
+pub fn schedules(views: &Perpetuals) -> FeeSchedules {
+    let (changed_at, changed_by, changed_with) = changed(views.configured().change(ALL_MARKETS));
+    FeeSchedules {
+        changed_at,
+        changed_by,
+        changed_with,
+        next: super::fees::next_schedule(views),
+        schedule: views.accounts().tiers().iter().map(super::fees::tier).collect(),
+    }
 }
 
 #[cfg(test)]

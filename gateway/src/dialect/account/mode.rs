@@ -2,14 +2,15 @@
 
 use super::params::member;
 use super::refusal::{self, Refused, invalid};
-use crate::dialect::fapi::words;
+use crate::dialect::fapi::words::MarginType;
 use ringside_core::command::MarginMode;
 use ringside_core::ids::AccountId;
 use ringside_core::reject::Reject;
 use ringside_views::perpetual::Perpetuals;
+use ringside_views::perpetual::market::PerpetualMarket;
+use ringside_wire::account::own::MarginModes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
 
 /// Body of POST /api/v1/account/margin-mode.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -49,27 +50,18 @@ impl Body<'_> {
     }
 }
 
-impl Asked {
-    /// The answer, once it is so in these markets.
-    pub fn answer(&self, symbols: &[&str]) -> Value {
-        json!({ "margin_mode": words::margin_type(self.mode), "symbols": symbols })
-    }
-}
-
 /// The modes of an account.
-pub fn shown(views: &Perpetuals, account: AccountId) -> Value {
+pub fn shown(views: &Perpetuals, account: AccountId) -> MarginModes {
     let account = views.accounts().get(account);
     let word = |code: u32| {
         let mode = u8::try_from(code).ok().and_then(MarginMode::from_code).unwrap_or(MarginMode::Cross);
-        Value::from(words::margin_type(mode))
+        MarginType::of(mode)
     };
-    let symbols: Map<String, Value> = views
-        .markets()
-        .all()
-        .iter()
-        .map(|market| (market.symbol().to_owned(), word(account.holding(market.market).position.mode)))
-        .collect();
-    json!({ "margin_mode": word(account.terms.default_mode), "symbols": symbols })
+    let mode_in = |market: &PerpetualMarket| {
+        (market.symbol().to_owned(), word(account.holding(market.market).position.mode))
+    };
+    let symbols = views.markets().all().iter().map(mode_in).collect();
+    MarginModes { margin_mode: word(account.terms.default_mode), symbols }
 }
 
 /// What a change of mode is refused with.

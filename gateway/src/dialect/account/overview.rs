@@ -1,11 +1,11 @@
 //! An account across both ledgers (`account.md` 6).
 
-use crate::dialect::decimal::write_amount;
-use crate::dialect::fapi::{margin, text};
+use crate::dialect::fapi::margin;
 use ringside_core::ids::AccountId;
 use ringside_core::money::{Amount, UNIT};
 use ringside_views::Views;
-use serde_json::{Value, json};
+use ringside_wire::account::own::{UnifiedAccount, UnifiedMode, UnifiedPerpetual, UnifiedSpot};
+use ringside_wire::number::{self, Fixed, Money, SignedFixed, SignedMoney};
 
 /// The token that values are told in.
 const USDT: &str = "USDT";
@@ -14,16 +14,16 @@ const MICRO: Amount = 1_000_000_000_000;
 const STEP: Amount = 10_000_000_000;
 
 /// The answer.
-pub fn unified(views: &Views, account: AccountId, address: &str, now_ms: i64) -> Value {
+pub fn unified(views: &Views, account: AccountId, address: String, now_ms: i64) -> UnifiedAccount {
     let figures = margin::figures(views.perpetuals(), account);
     let margin_balance = figures.wallet + figures.unrealised;
     let maintenance = figures.total(|held| held.maintenance);
     let positions = figures.held.iter().filter(|held| held.holding.position.quantity != 0).count();
     let isolated = figures.held.iter().filter(|held| held.is_isolated).count();
     let mode = match isolated {
-        0 => "CROSSED",
-        all if all == figures.held.len() => "ISOLATED",
-        _ => "MIXED",
+        0 => UnifiedMode::Crossed,
+        all if all == figures.held.len() => UnifiedMode::Isolated,
+        _ => UnifiedMode::Mixed,
     };
     // Up, as the ratio that is compared is.
     let ratio = match margin_balance {
@@ -43,48 +43,42 @@ pub fn unified(views: &Views, account: AccountId, address: &str, now_ms: i64) ->
         .filter_map(|row| Some((views.markets().asset_name(row.asset)?, row)))
         .collect();
     rows.sort_unstable_by_key(|(token, _)| *token);
-    let spot: Vec<Value> = rows
+    let spot = rows
         .into_iter()
         .map(|(token, row)| {
             let value = value_of(views, token, row.available + row.frozen);
             total = total.saturating_add(value);
-            json!({
-                "token": token,
-                "available": amount(row.available),
-                "frozen": amount(row.frozen),
-                "usdt_value": text::fixed(value / STEP, 8),
-            })
+            UnifiedSpot {
+                token: token.to_owned(),
+                available: number::Amount(row.available),
+                frozen: number::Amount(row.frozen),
+                usdt_value: Fixed(value / STEP, 8),
+            }
         })
         .collect();
     let open_orders =
         views.perpetuals().orders().open_of(account).filter(|order| !order.is_of_service()).count();
-    json!({
-        "account_id": account,
-        "address": address,
-        "margin_mode": mode,
-        "tier": figures.account.tier,
-        "total_equity": text::fixed(total / STEP, 8),
-        "perpetual": {
-            "wallet_balance": text::money(figures.wallet),
-            "unrealized_pnl": text::money(figures.unrealised),
-            "margin_balance": text::money(margin_balance),
-            "available_balance": text::money(figures.available),
-            "max_withdraw": text::money(figures.withdrawable),
-            "initial_margin": text::money(figures.total(|held| held.initial)),
-            "maint_margin": text::money(maintenance),
-            "margin_ratio": if ratio == 0 { "0".to_owned() } else { text::fixed(ratio, 6) },
+    UnifiedAccount {
+        account_id: account,
+        address,
+        margin_mode: mode,
+        tier: figures.account.tier,
+        total_equity: SignedFixed(total / STEP, 8),
+        perpetual: UnifiedPerpetual {
+            wallet_balance: SignedMoney(figures.wallet),
+            unrealized_pnl: SignedMoney(figures.unrealised),
+            margin_balance: SignedMoney(margin_balance),
+            available_balance: Money(figures.available),
+            max_withdraw: Money(figures.withdrawable),
+            initial_margin: Money(figures.total(|held| held.initial)),
+            maint_margin: Money(maintenance),
+            margin_ratio: SignedFixed(ratio, if ratio == 0 { 0 } else { 6 }),
         },
-        "spot": spot,
-        "positions": positions,
-        "open_orders": open_orders,
-        "update_time": now_ms,
-    })
-}
-
-fn amount(value: Amount) -> String {
-    let mut out = Vec::with_capacity(24);
-    write_amount(&mut out, value);
-    String::from_utf8(out).unwrap_or_default()
+        spot,
+        positions,
+        open_orders,
+        update_time: now_ms,
+    }
 }
 
 /// An amount in USDT, down: USDT at 1, others at the last price of their market against it, nothing without one.

@@ -5,7 +5,8 @@ use super::params::{member, number, side};
 use super::refusal::{self, Refused, invalid};
 use crate::dialect::fapi::margin::{self, Figures, Held};
 use crate::dialect::fapi::params::Decimal;
-use crate::dialect::fapi::{fees, place, text, words};
+use crate::dialect::fapi::words::OrderSide;
+use crate::dialect::fapi::{fees, place};
 use ringside_core::command::{
     PerpetualOrderType, PerpetualParameter as Setting, PerpetualState, PlacePerpetual, Side,
 };
@@ -21,9 +22,11 @@ use ringside_core::risk::perpetual::units::{PRODUCTS_PER_MICRO, ceil_value, floo
 use ringside_core::risk::perpetual::{band, fee, reduce_only};
 use ringside_views::perpetual::Perpetuals;
 use ringside_views::perpetual::market::PerpetualMarket;
+use ringside_wire::account::own::{OrderPreview, PreviewType};
+use ringside_wire::name::Market;
+use ringside_wire::number::{Fixed, Money as MoneyShown, SignedMoney, SignedUnits, Units};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 /// Steps of 10^-18 in one of 10^-6.
 const SLIPPAGE_STEP: i128 = 1_000_000_000_000;
@@ -156,7 +159,7 @@ pub fn preview(
     account: AccountId,
     asked: &Asked,
     now_ms: i64,
-) -> Result<Value, Refused> {
+) -> Result<OrderPreview, Refused> {
     let figures = margin::figures(views, account);
     let held = figures.held.iter().find(|held| held.market.market == market.market);
     let held = held.ok_or(refusal::INTERNAL)?;
@@ -178,30 +181,29 @@ pub fn preview(
     }
     let costs = Costs::of(views, &figures, held, asked, (quantity, &walked), now_ms);
     let costs = costs.ok_or_else(|| explained(Reject::AboveMaxNotional))?;
-    let price = |price: Option<Price>| price.map(text::units8);
-    let six = |steps: i128| text::fixed(steps * 100, 6);
-    Ok(json!({
-        "symbol": market.symbol(),
-        "side": words::side(asked.side),
-        "type": if asked.is_market { "MARKET" } else { "LIMIT" },
-        "quantity": text::units8(quantity),
-        "price": price((!asked.is_market).then_some(asked.price)),
-        "avg_price": price(walked.average(asked.side)),
-        "worst_price": price(walked.worst),
-        "fill_quantity": text::units8(walked.quantity),
-        "slippage": six(slippage_of(&walked, asked.side).into()),
-        "max_slippage": six(asked.max_slippage / SLIPPAGE_STEP),
-        "notional": text::money(costs.notional),
-        "fee_rate": text::units8(costs.fee_rate),
-        "fee": text::money(costs.fee),
-        "leverage": costs.leverage,
-        "initial_margin": text::money(costs.initial),
-        "open_loss": text::money(costs.open_loss),
-        "required_margin": text::money(costs.required),
-        "available_balance": text::money(figures.available),
-        "sufficient": costs.required <= figures.available,
-        "liquidation_price": text::units8(costs.liquidation_price),
-    }))
+    let six = |steps: i128| Fixed(steps * 100, 6);
+    Ok(OrderPreview {
+        symbol: Market(market.symbol),
+        side: OrderSide::of(asked.side),
+        r#type: if asked.is_market { PreviewType::Market } else { PreviewType::Limit },
+        quantity: Units(quantity),
+        price: (!asked.is_market).then_some(Units(asked.price)),
+        avg_price: walked.average(asked.side).map(Units),
+        worst_price: walked.worst.map(Units),
+        fill_quantity: Units(walked.quantity),
+        slippage: six(slippage_of(&walked, asked.side).into()),
+        max_slippage: six(asked.max_slippage / SLIPPAGE_STEP),
+        notional: MoneyShown(costs.notional),
+        fee_rate: SignedUnits(costs.fee_rate),
+        fee: SignedMoney(costs.fee),
+        leverage: costs.leverage,
+        initial_margin: MoneyShown(costs.initial),
+        open_loss: MoneyShown(costs.open_loss),
+        required_margin: MoneyShown(costs.required),
+        available_balance: MoneyShown(figures.available),
+        sufficient: costs.required <= figures.available,
+        liquidation_price: Units(costs.liquidation_price),
+    })
 }
 
 fn slippage_of(walked: &Walked, side: Side) -> i64 {

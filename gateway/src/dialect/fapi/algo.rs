@@ -1,13 +1,13 @@
 //! Orders of the conditional-order service as it shows them (`perpetual.md` 11).
 
-use super::{text, words};
-use ringside_core::command::{
-    PerpetualOrderType, PerpetualStatus, PerpetualTimeInForce, PriceMatch, SelfTradePrevention, Side,
-    WorkingType, order_flag,
-};
+use super::words::{MatchedPrice, OrderSide, OrderType, SelfTrade, TimeInForce, TriggerPrice};
+use ringside_core::command::{PerpetualOrderType, PerpetualStatus, order_flag};
+use ringside_core::ids::Symbol;
 use ringside_core::risk::perpetual::units::average_price;
 use ringside_views::perpetual::order::OrderRecord;
-use serde_json::{Value, json};
+use ringside_wire::futures::order::{FuturesConditionalOrder, Trailing};
+use ringside_wire::futures::words::PositionSide::Both;
+use ringside_wire::number::{Digits, Name, Units};
 
 /// The status of an order, and of what it became.
 pub fn status(order: &OrderRecord, became: Option<&OrderRecord>) -> &'static str {
@@ -22,44 +22,44 @@ pub fn status(order: &OrderRecord, became: Option<&OrderRecord>) -> &'static str
 }
 
 /// The algo object. `became` is the order that it goes on as, once it fired.
-pub fn order(order: &OrderRecord, became: Option<&OrderRecord>, symbol: &str) -> Value {
+pub fn order(order: &OrderRecord, became: Option<&OrderRecord>, symbol: Symbol) -> FuturesConditionalOrder {
     let told = &order.told;
     let is_trailing = told.original_type == PerpetualOrderType::TrailingStopMarket as u8;
     let flag = |bit| told.flags & bit != 0;
-    let trailing = |value: i64| if is_trailing { text::units8(value) } else { String::new() };
+    let trailing = |value: i64| Trailing(is_trailing.then_some(Units(value)));
     let has_come = order.counterpart != 0 || order.refused != 0;
-    json!({
-        "algoId": told.order,
-        "clientAlgoId": order.client_order(),
-        "algoType": "CONDITIONAL",
-        "orderType": PerpetualOrderType::from_code(told.original_type).map_or("", words::order_type),
-        "symbol": symbol,
-        "side": Side::from_code(told.side).map_or("", words::side),
-        "positionSide": "BOTH",
-        "timeInForce": PerpetualTimeInForce::from_code(told.time_in_force).map_or("", words::time_in_force),
-        "quantity": text::units8(told.quantity),
-        "algoStatus": status(order, became),
-        "actualOrderId": became.map_or(String::new(), |became| became.told.order.to_string()),
-        "actualPrice": text::units8(became.map_or(0, |became| average_price(became.told.value, became.told.filled))),
-        "triggerPrice": text::units8(if is_trailing { 0 } else { told.stop_price }),
-        "price": text::units8(told.price),
-        "icebergQuantity": null,
-        "tpTriggerPrice": "0",
-        "tpPrice": "0",
-        "slTriggerPrice": "0",
-        "slPrice": "0",
-        "tpOrderType": "",
-        "selfTradePreventionMode": SelfTradePrevention::from_code(told.self_trade).map_or("", words::self_trade),
-        "workingType": WorkingType::from_code(told.working_type).map_or("", words::working_type),
-        "priceMatch": PriceMatch::from_code(told.price_match).map_or("", words::price_match),
-        "closePosition": flag(order_flag::CLOSE_POSITION),
-        "priceProtect": flag(order_flag::PRICE_PROTECT),
-        "reduceOnly": flag(order_flag::REDUCE_ONLY),
-        "activatePrice": trailing(told.stop_price),
-        "callbackRate": trailing(i64::from(told.callback_rate) * 100),
-        "createTime": order.created_ms,
-        "updateTime": order.updated_ms,
-        "triggerTime": if has_come { order.updated_ms } else { 0 },
-        "goodTillDate": told.good_till_ms,
-    })
+    FuturesConditionalOrder {
+        algo_id: told.order,
+        client_algo_id: Name(order.client_order),
+        algo_type: "CONDITIONAL",
+        order_type: OrderType::of_code(told.original_type),
+        symbol: Name(symbol),
+        side: OrderSide::of_code(told.side),
+        position_side: Both,
+        time_in_force: TimeInForce::of_code(told.time_in_force),
+        quantity: Units(told.quantity),
+        algo_status: status(order, became),
+        actual_order_id: Digits(became.map(|became| became.told.order)),
+        actual_price: Units(became.map_or(0, |became| average_price(became.told.value, became.told.filled))),
+        trigger_price: Units(if is_trailing { 0 } else { told.stop_price }),
+        price: Units(told.price),
+        iceberg_quantity: None,
+        tp_trigger_price: Units(0),
+        tp_price: Units(0),
+        sl_trigger_price: Units(0),
+        sl_price: Units(0),
+        tp_order_type: "",
+        self_trade_prevention_mode: SelfTrade::of_code(told.self_trade),
+        working_type: TriggerPrice::of_code(told.working_type),
+        price_match: MatchedPrice::of_code(told.price_match),
+        close_position: flag(order_flag::CLOSE_POSITION),
+        price_protect: flag(order_flag::PRICE_PROTECT),
+        reduce_only: flag(order_flag::REDUCE_ONLY),
+        activate_price: trailing(told.stop_price),
+        callback_rate: trailing(i64::from(told.callback_rate) * 100),
+        create_time: order.created_ms,
+        update_time: order.updated_ms,
+        trigger_time: if has_come { order.updated_ms } else { 0 },
+        good_till_date: told.good_till_ms,
+    }
 }

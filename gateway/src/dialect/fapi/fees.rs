@@ -6,12 +6,13 @@ use ringside_core::money::Rate;
 use ringside_core::risk::perpetual::fee;
 use ringside_views::perpetual::Perpetuals;
 use ringside_views::perpetual::account::PerpetualAccount;
+use ringside_wire::account::own::DiscountName;
 
 /// One entry of the discount stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Discount {
     /// Name as it is shown.
-    pub name: &'static str,
+    pub name: DiscountName,
     /// Basis points, where it is active.
     pub bps: u32,
     /// Whether it counts.
@@ -44,14 +45,14 @@ pub fn of(views: &Perpetuals, account: &PerpetualAccount, now_ms: i64) -> Fees {
     let burn = u32::try_from(views.markets().venue(PerpetualParameter::FeeBurnBps)).unwrap_or(0);
     let discounts = [
         Discount {
-            name: "referral",
+            name: DiscountName::Referral,
             bps: referral.trader(),
             is_active: terms.referral_total_bps != 0,
             expires_ms: None,
         },
-        Discount { name: "fee_burn", bps: burn, is_active: terms.fee_burn == 1, expires_ms: None },
+        Discount { name: DiscountName::FeeBurn, bps: burn, is_active: terms.fee_burn == 1, expires_ms: None },
         Discount {
-            name: "promo",
+            name: DiscountName::Promo,
             bps: terms.promo_bps,
             is_active: terms.promo_bps != 0 && now_ms < terms.promo_until_ms,
             expires_ms: (terms.promo_until_ms != 0).then_some(terms.promo_until_ms),

@@ -1,7 +1,7 @@
-//! JSON objects written as bytes, member by member, with numbers as `perpetual.md` 1 has them: for what orders wait for and for
-//! what goes to many. Knows no event and no order.
+//! JSON objects of events, written as bytes, member by member, with numbers as `perpetual.md` 1 has them: one event may go to many
+//! connections. Knows no event.
 
-use crate::dialect::decimal::{write_amount, write_entry, write_i64, write_u64};
+use ringside_wire::decimal::{write_entry, write_fixed, write_i64, write_u64};
 
 /// An object on its way. Keys, and texts but for those of [`Object::escaped`], need no escapes.
 pub(super) struct Object<'a> {
@@ -9,11 +9,18 @@ pub(super) struct Object<'a> {
     is_empty: bool,
 }
 
-impl Object<'_> {
+impl<'a> Object<'a> {
     /// Begins one.
-    pub(super) fn new(out: &mut Vec<u8>) -> Object<'_> {
+    pub(super) fn new(out: &'a mut Vec<u8>) -> Object<'a> {
         out.push(b'{');
         Object { out, is_empty: true }
+    }
+
+    /// Begins an event: its name and when it is made.
+    pub(super) fn event(out: &'a mut Vec<u8>, name: &str, now_ms: i64) -> Object<'a> {
+        let mut object = Object::new(out);
+        object.begin(name, now_ms, None);
+        object
     }
 
     pub(super) fn end(self) {
@@ -29,75 +36,69 @@ impl Object<'_> {
         }
     }
 
-    fn key(&mut self, key: &str) {
+    /// A key; its value is written next.
+    pub(super) fn key(&mut self, key: &str) -> &mut Vec<u8> {
         if !std::mem::take(&mut self.is_empty) {
             self.out.push(b',');
         }
         self.out.push(b'"');
         self.out.extend_from_slice(key.as_bytes());
         self.out.extend_from_slice(b"\":");
+        self.out
+    }
+
+    fn quoted(&mut self, key: &str, write: impl FnOnce(&mut Vec<u8>)) {
+        let out = self.key(key);
+        out.push(b'"');
+        write(out);
+        out.push(b'"');
     }
 
     pub(super) fn text(&mut self, key: &str, value: &str) {
-        self.key(key);
-        self.out.push(b'"');
-        self.out.extend_from_slice(value.as_bytes());
-        self.out.push(b'"');
+        self.quoted(key, |out| out.extend_from_slice(value.as_bytes()));
     }
 
     pub(super) fn escaped(&mut self, key: &str, value: &str) {
-        self.key(key);
-        // Strings always have a JSON form.
-        self.out.extend_from_slice(serde_json::to_string(value).unwrap_or_default().as_bytes());
+        ringside_wire::write(self.key(key), value);
     }
 
     pub(super) fn flag(&mut self, key: &str, value: bool) {
-        self.key(key);
-        self.out.extend_from_slice(if value { b"true" } else { b"false" });
+        let word: &[u8] = if value { b"true" } else { b"false" };
+        self.key(key).extend_from_slice(word);
     }
 
     pub(super) fn number(&mut self, key: &str, value: i64) {
-        self.key(key);
-        write_i64(self.out, value);
+        write_i64(self.key(key), value);
     }
 
     pub(super) fn id(&mut self, key: &str, value: u64) {
-        self.key(key);
-        write_u64(self.out, value);
+        write_u64(self.key(key), value);
+    }
+
+    /// -1 for none.
+    pub(super) fn id_or_none(&mut self, key: &str, id: Option<u64>) {
+        self.number(key, id.map_or(-1, u64::cast_signed));
     }
 
     /// A number as text, empty for none.
     pub(super) fn digits(&mut self, key: &str, value: Option<u64>) {
-        self.key(key);
-        self.out.push(b'"');
-        if let Some(value) = value {
-            write_u64(self.out, value);
-        }
-        self.out.push(b'"');
+        self.quoted(key, |out| value.into_iter().for_each(|value| write_u64(out, value)));
     }
 
     /// Steps of 10^-8, shortest form.
     pub(super) fn units(&mut self, key: &str, value: i64) {
-        self.key(key);
-        self.out.push(b'"');
-        write_entry(self.out, value);
-        self.out.push(b'"');
+        self.quoted(key, |out| write_entry(out, value));
     }
 
-    /// Micros, shortest form.
-    pub(super) fn micros(&mut self, key: &str, micros: i64) {
-        self.key(key);
-        self.out.push(b'"');
-        write_amount(self.out, i128::from(micros) * 1_000_000_000_000);
-        self.out.push(b'"');
+    /// Steps of 10^-8 with exactly so many decimals; what lies beyond is cut.
+    pub(super) fn fixed(&mut self, key: &str, value: impl Into<i128>, decimals: usize) {
+        let value = value.into();
+        self.quoted(key, |out| write_fixed(out, value, decimals));
     }
 
     /// Micros with exactly 8 decimals.
     pub(super) fn money(&mut self, key: &str, micros: i64) {
-        self.key(key);
-        self.out.push(b'"');
-        write_fixed(self.out, i128::from(micros) * 100);
-        self.out.push(b'"');
+        self.fixed(key, i128::from(micros) * 100, 8);
     }
 
     /// The same, `0` for none.
@@ -107,15 +108,11 @@ impl Object<'_> {
 
     /// Steps of 10^-8 with exactly 8 decimals.
     pub(super) fn exact(&mut self, key: &str, value: i64) {
-        self.key(key);
-        self.out.push(b'"');
-        write_fixed(self.out, value.into());
-        self.out.push(b'"');
+        self.fixed(key, value, 8);
     }
 
     pub(super) fn object(&mut self, key: &str, write: impl FnOnce(&mut Object<'_>)) {
-        self.key(key);
-        let mut object = Object::new(self.out);
+        let mut object = Object::new(self.key(key));
         write(&mut object);
         object.end();
     }
@@ -126,56 +123,16 @@ impl Object<'_> {
         rows: impl Iterator<Item = T>,
         write: impl Fn(&mut Object<'_>, T),
     ) {
-        self.key(key);
-        self.out.push(b'[');
+        let out = self.key(key);
+        out.push(b'[');
         for (number, row) in rows.enumerate() {
             if number > 0 {
-                self.out.push(b',');
+                out.push(b',');
             }
-            let mut object = Object::new(self.out);
+            let mut object = Object::new(out);
             write(&mut object, row);
             object.end();
         }
-        self.out.push(b']');
-    }
-}
-
-/// Steps of 10^-8 with exactly 8 decimals.
-fn write_fixed(out: &mut Vec<u8>, value: i128) {
-    const ONE: u128 = 100_000_000;
-    if value < 0 {
-        out.push(b'-');
-    }
-    let magnitude = value.unsigned_abs();
-    write_u64(out, u64::try_from(magnitude / ONE).unwrap_or(u64::MAX));
-    let mut digits = [b'0'; 8];
-    let mut rest = magnitude % ONE;
-    for digit in digits.iter_mut().rev() {
-        *digit = b'0' + (rest % 10) as u8;
-        rest /= 10;
-    }
-    out.push(b'.');
-    out.extend_from_slice(&digits);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn money_has_eight_decimals() {
-        for (micros, text) in [
-            (0, "0.00000000"),
-            (1, "0.00000100"),
-            (-1, "-0.00000100"),
-            (450_000, "0.45000000"),
-            (-12_000_000, "-12.00000000"),
-            (i64::MAX, "9223372036854.77580700"),
-            (i64::MIN, "-9223372036854.77580800"),
-        ] {
-            let mut out = Vec::new();
-            write_fixed(&mut out, i128::from(micros) * 100);
-            assert_eq!(String::from_utf8(out).unwrap(), text);
-        }
+        out.push(b']');
     }
 }

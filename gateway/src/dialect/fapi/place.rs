@@ -6,7 +6,7 @@
 use super::params::{Decimal, Params, integer};
 use super::refusal::{self, Refusal};
 use super::text;
-use super::words;
+use super::words::{self, TradingState};
 use crate::dialect::is_nothing;
 use ringside_core::command::{
     ClientOrder, ModifyPerpetual, PerpetualOrderType, PerpetualParameter as Setting, PerpetualState,
@@ -335,7 +335,7 @@ fn refused_by_state(
         PerpetualState::ReduceOnly => reduces,
         PerpetualState::CancelOnly | PerpetualState::Halted => false,
     };
-    (!is_taken).then(|| refusal::state(state, words::state(state)))
+    (!is_taken).then(|| refusal::state(state, TradingState::of(state).text()))
 }
 
 /// A quantity that was sent. Less than a quantity can have is not zero: it fails as what flooring to lots leaves nothing of.
@@ -527,7 +527,7 @@ pub fn explain(
         }
         Reject::AboveMaxNotional => refusal::max_notional(&notional(), &text::micros(most)),
         Reject::StateRefuses | Reject::MarketHalted => {
-            refusal::state(market.state, words::state(market.state))
+            refusal::state(market.state, TradingState::of(market.state).text())
         }
         Reject::InvalidLeverage => refusal::leverage(leverage.unwrap_or("0")),
         reject => super::reject::of_reject(reject),

@@ -1,15 +1,15 @@
 //! Payloads of the perpetual market streams and channels (`perpetual-stream.md` 5 and 6), written as bytes: a busy market has
 //! many, and each is written once for all who listen. Number formats are those of the REST answers.
 
-use super::words;
+use super::object::Object;
+use super::words::{self, OrderSide};
 use super::{encode, text};
-use crate::dialect::decimal::{write_entry, write_i64, write_u64};
-use ringside_core::command::Side;
 use ringside_core::ids::TradeId;
 use ringside_core::money::{Price, Quantity, Rate};
 use ringside_views::perpetual::day::{DAY_MS, Day};
 use ringside_views::perpetual::market::PerpetualMarket;
 use ringside_views::perpetual::series::Candle;
+use ringside_wire::decimal::write_fixed;
 
 /// A level: price and total.
 pub type Level = (Price, i128);
@@ -42,123 +42,6 @@ impl Label {
     }
 }
 
-/// An object that is being written.
-struct Object<'a> {
-    out: &'a mut Vec<u8>,
-    is_first: bool,
-}
-
-impl<'a> Object<'a> {
-    fn begin(out: &'a mut Vec<u8>) -> Object<'a> {
-        out.push(b'{');
-        Object { out, is_first: true }
-    }
-
-    /// An event: its name and when it is made.
-    fn event(out: &'a mut Vec<u8>, name: &str, now_ms: i64) -> Object<'a> {
-        let mut object = Object::begin(out);
-        object.word("e", name);
-        object.number("E", now_ms);
-        object
-    }
-
-    fn key(&mut self, key: &str) -> &mut Vec<u8> {
-        if !std::mem::take(&mut self.is_first) {
-            self.out.push(b',');
-        }
-        self.out.push(b'"');
-        self.out.extend_from_slice(key.as_bytes());
-        self.out.extend_from_slice(b"\":");
-        self.out
-    }
-
-    fn quoted(&mut self, key: &str, write: impl FnOnce(&mut Vec<u8>)) {
-        let out = self.key(key);
-        out.push(b'"');
-        write(out);
-        out.push(b'"');
-    }
-
-    /// A text that needs no escapes.
-    fn word(&mut self, key: &str, word: &str) {
-        self.quoted(key, |out| out.extend_from_slice(word.as_bytes()));
-    }
-
-    fn fixed(&mut self, key: &str, value: impl Into<i128>, decimals: usize) {
-        let value = value.into();
-        self.quoted(key, |out| write_fixed(out, value, decimals));
-    }
-
-    /// Steps of 10^-8 in their shortest form.
-    fn short(&mut self, key: &str, value: i64) {
-        self.quoted(key, |out| write_entry(out, value));
-    }
-
-    fn number(&mut self, key: &str, value: i64) {
-        write_i64(self.key(key), value);
-    }
-
-    fn count(&mut self, key: &str, value: u64) {
-        write_u64(self.key(key), value);
-    }
-
-    fn id(&mut self, key: &str, id: Option<u64>) {
-        match id {
-            Some(id) => self.count(key, id),
-            None => self.number(key, -1),
-        }
-    }
-
-    fn flag(&mut self, key: &str, value: bool) {
-        let word: &[u8] = if value { b"true" } else { b"false" };
-        self.key(key).extend_from_slice(word);
-    }
-
-    fn levels(&mut self, key: &str, levels: &[Level], label: &Label) {
-        let out = self.key(key);
-        out.push(b'[');
-        for (place, (price, total)) in levels.iter().enumerate() {
-            if place > 0 {
-                out.push(b',');
-            }
-            out.extend_from_slice(b"[\"");
-            write_fixed(out, (*price).into(), label.price);
-            out.extend_from_slice(b"\",\"");
-            write_fixed(out, *total, label.quantity);
-            out.extend_from_slice(b"\"]");
-        }
-        out.push(b']');
-    }
-
-    fn end(self) {
-        self.out.push(b'}');
-    }
-}
-
-/// Writes steps of 10^-8 with exactly so many decimals; what lies beyond is cut. The same text as [`text::fixed`].
-fn write_fixed(out: &mut Vec<u8>, value: i128, decimals: usize) {
-    let Ok(small) = i64::try_from(value) else {
-        return out.extend_from_slice(text::fixed(value, decimals).as_bytes());
-    };
-    let decimals = decimals.min(8);
-    let value = small / 10_i64.pow(8 - decimals as u32);
-    if value < 0 {
-        out.push(b'-');
-    }
-    let one = 10_u64.pow(decimals as u32);
-    write_u64(out, value.unsigned_abs() / one);
-    if decimals > 0 {
-        out.push(b'.');
-        let mut rest = value.unsigned_abs() % one;
-        let start = out.len();
-        out.resize(start + decimals, b'0');
-        for digit in out[start..].iter_mut().rev() {
-            *digit = b'0' + (rest % 10) as u8;
-            rest /= 10;
-        }
-    }
-}
-
 /// A trade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trade {
@@ -178,11 +61,11 @@ pub struct Trade {
 pub fn trade(out: &mut Vec<u8>, label: &Label, trade: &Trade, now_ms: i64) {
     let mut object = Object::event(out, "trade", now_ms);
     object.number("T", trade.time_ms);
-    object.word("s", &label.symbol);
-    object.count("t", trade.trade);
+    object.text("s", &label.symbol);
+    object.id("t", trade.trade);
     object.fixed("p", trade.price, label.price);
     object.fixed("q", trade.quantity, label.quantity);
-    object.word("X", "MARKET");
+    object.text("X", "MARKET");
     object.flag("m", trade.is_buyer_maker);
     object.end();
 }
@@ -209,13 +92,13 @@ pub struct Aggregate {
 /// `@aggTrade`.
 pub fn aggregate(out: &mut Vec<u8>, label: &Label, row: &Aggregate, now_ms: i64) {
     let mut object = Object::event(out, "aggTrade", now_ms);
-    object.word("s", &label.symbol);
-    object.count("a", row.aggregate);
+    object.text("s", &label.symbol);
+    object.id("a", row.aggregate);
     object.fixed("p", row.price, label.price);
     object.fixed("q", row.quantity, label.quantity);
     object.fixed("nq", row.quantity, label.quantity);
-    object.count("f", row.first);
-    object.count("l", row.last);
+    object.id("f", row.first);
+    object.id("l", row.last);
     object.number("T", row.time_ms);
     object.flag("m", row.is_buyer_maker);
     object.end();
@@ -232,6 +115,21 @@ pub struct Updates {
     pub time_ms: i64,
 }
 
+fn levels(out: &mut Vec<u8>, levels: &[Level], label: &Label) {
+    out.push(b'[');
+    for (place, (price, total)) in levels.iter().enumerate() {
+        if place > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(b"[\"");
+        write_fixed(out, (*price).into(), label.price);
+        out.extend_from_slice(b"\",\"");
+        write_fixed(out, *total, label.quantity);
+        out.extend_from_slice(b"\"]");
+    }
+    out.push(b']');
+}
+
 /// `@depth` and `@depth5` and its like.
 pub fn depth(
     out: &mut Vec<u8>,
@@ -244,12 +142,12 @@ pub fn depth(
     out.reserve(160 + 32 * (bids.len() + asks.len()));
     let mut object = Object::event(out, "depthUpdate", now_ms);
     object.number("T", updates.time_ms);
-    object.word("s", &label.symbol);
-    object.count("U", updates.before + 1);
-    object.count("u", updates.last);
-    object.count("pu", updates.before);
-    object.levels("b", bids, label);
-    object.levels("a", asks, label);
+    object.text("s", &label.symbol);
+    object.id("U", updates.before + 1);
+    object.id("u", updates.last);
+    object.id("pu", updates.before);
+    levels(object.key("b"), bids, label);
+    levels(object.key("a"), asks, label);
     object.end();
 }
 
@@ -262,12 +160,12 @@ pub fn best(
     [bid, ask]: [Option<Level>; 2],
     now_ms: i64,
 ) {
-    let mut object = Object::begin(out);
-    object.word("e", "bookTicker");
-    object.count("u", update);
+    let mut object = Object::new(out);
+    object.text("e", "bookTicker");
+    object.id("u", update);
     object.number("E", now_ms);
     object.number("T", time_ms);
-    object.word("s", &label.symbol);
+    object.text("s", &label.symbol);
     for (price_key, quantity_key, level) in [("b", "B", bid), ("a", "A", ask)] {
         // An empty side is 0 in the decimals of the other: clients take the precision of both from the text.
         let (price, total) = level.unwrap_or_default();
@@ -295,7 +193,7 @@ pub struct Mark {
 /// `@markPrice`.
 pub fn mark(out: &mut Vec<u8>, label: &Label, mark: &Mark, now_ms: i64) {
     let mut object = Object::event(out, "markPriceUpdate", now_ms);
-    object.word("s", &label.symbol);
+    object.text("s", &label.symbol);
     object.fixed("p", mark.mark, 8);
     object.fixed("ap", mark.mean, 8);
     object.fixed("P", mark.index, 8);
@@ -323,30 +221,30 @@ pub fn candle(out: &mut Vec<u8>, label: &Label, stick: &Stick, is_pair: bool, no
     let Stick { candle, interval, close_ms, is_closed } = stick;
     let mut object = Object::event(out, if is_pair { "continuous_kline" } else { "kline" }, now_ms);
     if is_pair {
-        object.word("ps", &label.symbol);
-        object.word("ct", "PERPETUAL");
+        object.text("ps", &label.symbol);
+        object.text("ct", "PERPETUAL");
     } else {
-        object.word("s", &label.symbol);
+        object.text("s", &label.symbol);
     }
-    let mut inner = Object::begin(object.key("k"));
+    let mut inner = Object::new(object.key("k"));
     inner.number("t", candle.open_ms);
     inner.number("T", *close_ms);
     if !is_pair {
-        inner.word("s", &label.symbol);
+        inner.text("s", &label.symbol);
     }
-    inner.word("i", interval);
-    inner.id("f", (candle.count > 0).then_some(candle.first));
-    inner.id("L", (candle.count > 0).then_some(candle.last));
+    inner.text("i", interval);
+    inner.id_or_none("f", (candle.count > 0).then_some(candle.first));
+    inner.id_or_none("L", (candle.count > 0).then_some(candle.last));
     for (key, price) in [("o", candle.open), ("c", candle.close), ("h", candle.high), ("l", candle.low)] {
         inner.fixed(key, price, label.price);
     }
     inner.fixed("v", candle.volume, label.quantity);
-    inner.count("n", candle.count);
+    inner.id("n", candle.count);
     inner.flag("x", *is_closed);
     inner.fixed("q", i128::from(candle.value) * 100, label.value);
     inner.fixed("V", candle.taker_volume, label.quantity);
     inner.fixed("Q", i128::from(candle.taker_value) * 100, label.value);
-    inner.word("B", "0");
+    inner.text("B", "0");
     inner.end();
     object.end();
 }
@@ -354,7 +252,7 @@ pub fn candle(out: &mut Vec<u8>, label: &Label, stick: &Stick, is_pair: bool, no
 /// `@miniTicker`.
 pub fn mini_day(out: &mut Vec<u8>, label: &Label, day: &Day, now_ms: i64) {
     let mut object = Object::event(out, "24hrMiniTicker", now_ms);
-    object.word("s", &label.symbol);
+    object.text("s", &label.symbol);
     for (key, price) in [("c", day.close), ("o", day.open), ("h", day.high), ("l", day.low)] {
         object.fixed(key, price, label.price);
     }
@@ -366,7 +264,7 @@ pub fn mini_day(out: &mut Vec<u8>, label: &Label, day: &Day, now_ms: i64) {
 /// `@ticker`.
 pub fn day(out: &mut Vec<u8>, label: &Label, day: &Day, now_ms: i64) {
     let mut object = Object::event(out, "24hrTicker", now_ms);
-    object.word("s", &label.symbol);
+    object.text("s", &label.symbol);
     object.fixed("p", day.change(), label.price);
     object.fixed("P", day.change_percent(2), 2);
     object.fixed("w", day.weighted(label.price), label.price);
@@ -379,16 +277,16 @@ pub fn day(out: &mut Vec<u8>, label: &Label, day: &Day, now_ms: i64) {
     object.fixed("q", day.value * 100, label.value);
     object.number("O", now_ms - DAY_MS);
     object.number("C", now_ms);
-    object.id("F", day.ids.map(|(first, _)| first));
-    object.id("L", day.ids.map(|(_, last)| last));
-    object.count("n", day.count);
+    object.id_or_none("F", day.ids.map(|(first, _)| first));
+    object.id_or_none("L", day.ids.map(|(_, last)| last));
+    object.id("n", day.count);
     object.end();
 }
 
 /// An order of a liquidation that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forced {
-    /// A [`Side`].
+    /// A [`ringside_core::command::Side`].
     pub side: u8,
     /// Original quantity.
     pub quantity: Quantity,
@@ -409,17 +307,17 @@ pub struct Forced {
 /// `@forceOrder`.
 pub fn forced(out: &mut Vec<u8>, label: &Label, order: &Forced, now_ms: i64) {
     let mut object = Object::event(out, "forceOrder", now_ms);
-    let mut inner = Object::begin(object.key("o"));
-    inner.word("s", &label.symbol);
-    inner.word("S", Side::from_code(order.side).map_or("", words::side));
-    inner.word("o", "LIMIT");
-    inner.word("f", "IOC");
-    inner.short("q", order.quantity);
-    inner.short("p", order.price);
-    inner.short("ap", order.average);
-    inner.word("X", order.status);
-    inner.short("l", order.last);
-    inner.short("z", order.filled);
+    let mut inner = Object::new(object.key("o"));
+    inner.text("s", &label.symbol);
+    inner.text("S", OrderSide::of_code(order.side).text());
+    inner.text("o", "LIMIT");
+    inner.text("f", "IOC");
+    inner.units("q", order.quantity);
+    inner.units("p", order.price);
+    inner.units("ap", order.average);
+    inner.text("X", order.status);
+    inner.units("l", order.last);
+    inner.units("z", order.filled);
     inner.number("T", order.time_ms);
     inner.end();
     object.end();
@@ -428,12 +326,12 @@ pub fn forced(out: &mut Vec<u8>, label: &Label, order: &Forced, now_ms: i64) {
 /// `!contractInfo` of one market; with its brackets where they changed.
 pub fn contract(out: &mut Vec<u8>, market: &PerpetualMarket, has_brackets: bool, now_ms: i64) {
     let mut object = Object::event(out, "contractInfo", now_ms);
-    object.word("s", market.symbol());
-    object.word("ps", market.symbol());
-    object.word("ct", "PERPETUAL");
+    object.text("s", market.symbol());
+    object.text("ps", market.symbol());
+    object.text("ct", "PERPETUAL");
     object.number("dt", encode::DELIVERY_MS);
     object.number("ot", market.listed_ms);
-    object.word("cs", words::symbol_status(market.state));
+    object.text("cs", words::symbol_status(market.state));
     if has_brackets {
         let rows = object.key("bks");
         rows.push(b'[');
@@ -443,15 +341,15 @@ pub fn contract(out: &mut Vec<u8>, market: &PerpetualMarket, has_brackets: bool,
                 rows.push(b',');
             }
             let least = market.brackets.get(place + 1).map_or(1, |next| next.leverage + 1);
-            let mut row = Object::begin(rows);
-            row.count("bs", bracket.bracket.into());
+            let mut row = Object::new(rows);
+            row.id("bs", bracket.bracket.into());
             // Caps and cumulated amounts are micros; a JSON number of them is their shortest decimal form.
             for (key, micros) in [("bnf", floor), ("bnc", bracket.cap), ("cf", bracket.cumulated)] {
                 row.key(key).extend_from_slice(text::micros(micros).as_bytes());
             }
             row.key("mmr").extend_from_slice(text::units8(bracket.rate).as_bytes());
-            row.count("mi", least.into());
-            row.count("ma", bracket.leverage.into());
+            row.id("mi", least.into());
+            row.id("ma", bracket.leverage.into());
             row.end();
             floor = bracket.cap;
         }
@@ -469,11 +367,11 @@ pub fn order_book(
     asks: &[Level],
     now_ms: i64,
 ) {
-    let mut object = Object::begin(out);
-    object.word("symbol", &label.symbol);
-    object.count("last_update_id", update);
-    object.levels("bids", bids, label);
-    object.levels("asks", asks, label);
+    let mut object = Object::new(out);
+    object.text("symbol", &label.symbol);
+    object.id("last_update_id", update);
+    levels(object.key("bids"), bids, label);
+    levels(object.key("asks"), asks, label);
     object.number("ts", now_ms);
     object.end();
 }
@@ -483,7 +381,7 @@ pub fn order_book(
 pub struct Step {
     /// Public name of the account.
     pub account: String,
-    /// A [`Side`] of the closing.
+    /// A [`ringside_core::command::Side`] of the closing.
     pub side: u8,
     /// Base closed.
     pub quantity: Quantity,
@@ -499,13 +397,13 @@ pub struct Step {
 
 /// Channel `liquidations`.
 pub fn step(out: &mut Vec<u8>, label: &Label, step: &Step) {
-    let mut object = Object::begin(out);
-    object.word("symbol", &label.symbol);
-    object.word("account", &step.account);
-    object.word("side", Side::from_code(step.side).map_or("", words::side));
-    object.short("quantity", step.quantity);
-    object.short("price", step.price);
-    object.word("reason", step.reason);
+    let mut object = Object::new(out);
+    object.text("symbol", &label.symbol);
+    object.text("account", &step.account);
+    object.text("side", OrderSide::of_code(step.side).text());
+    object.units("quantity", step.quantity);
+    object.units("price", step.price);
+    object.text("reason", step.reason);
     object.fixed("fund_change", i128::from(step.fund_change) * 100, 8);
     object.number("ts", step.time_ms);
     object.end();

@@ -3,12 +3,12 @@
 
 use super::decode::{number, text};
 use super::refusal::{self, Refusal};
-use super::words;
 use crate::dialect::address::parse_address;
-use crate::dialect::decimal::{parse_amount, parse_bps, parse_entry, write_amount, write_bps, write_entry};
 use ringside_core::command::{Credit, ListMarket, MarketKind, MarketStatus, UpdateMarket, update_mask};
 use ringside_core::ids::{self, AssetName, MarketId, Symbol, padded};
 use ringside_core::money::{Amount, FeeRate};
+use ringside_wire::decimal::{parse_amount, parse_bps, parse_entry, write_amount, write_bps, write_entry};
+use ringside_wire::spot::words::SpotMarketStatus;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -125,7 +125,7 @@ impl StatusBody<'_> {
     /// The status asked for.
     pub fn status(&self) -> Result<MarketStatus, Refusal> {
         let word = self.status.and_then(text);
-        word.and_then(|word| words::read(words::MARKET_STATUSES, &word)).ok_or(refusal::INVALID_STATUS)
+        word.and_then(|word| SpotMarketStatus::read_any_case(&word)).ok_or(refusal::INVALID_STATUS)
     }
 }
 

@@ -6,8 +6,6 @@
 //! Checks that need the state of the engine are not made here.
 
 use super::refusal::{self, Refusal};
-use super::words;
-use crate::dialect::decimal::{parse_amount, parse_entry_down, plain};
 use crate::dialect::is_nothing;
 use ringside_core::command::{
     OrderStatus, OrderType, PlaceOrder, SelfTradePrevention, Side, TimeInForce, place_flag,
@@ -15,6 +13,8 @@ use ringside_core::command::{
 use ringside_core::ids::{AccountId, MarketId};
 use ringside_core::money::{Amount, Price, Quantity};
 use ringside_views::history::TimeRange;
+use ringside_wire::decimal::{parse_amount, parse_entry_down, plain};
+use ringside_wire::spot::words::{SpotOrderStatus, SpotOrderType, SpotSide, SpotTimeInForce};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -165,15 +165,15 @@ impl<'a> PlaceBody<'a> {
         self.refuse_unsupported()?;
         let symbol = self.symbol.and_then(text).filter(|symbol| is_symbol(symbol));
         let symbol = symbol.ok_or(refusal::MARKET_MALFORMED)?;
-        let side = self.side.and_then(text).and_then(|side| words::read(words::SIDES, &side));
+        let side = self.side.and_then(text).and_then(|side| SpotSide::read_any_case(&side));
         let side = side.ok_or(refusal::INVALID_SIDE)?;
-        let order_type =
-            self.order_type.and_then(text).and_then(|word| words::read(words::ORDER_TYPES, &word));
+        let order_type = self.order_type.and_then(text).and_then(|word| SpotOrderType::read_any_case(&word));
         let order_type = order_type.ok_or(refusal::INVALID_TYPE)?;
         let sent = match self.tif {
             None => None,
             Some(tif) => {
-                let word = text(tif).and_then(|tif| words::read(words::TIMES_IN_FORCE, &tif));
+                let word = text(tif).and_then(|tif| SpotTimeInForce::read_any_case(&tif));
+                let word = word.filter(|tif| *tif != TimeInForce::FillOrKill);
                 Some(word.ok_or(refusal::INVALID_TIF)?)
             }
         };
@@ -250,7 +250,7 @@ pub fn limit(sent: Option<&str>, default: usize, most: usize) -> Result<usize, R
 /// `status` of a query for orders.
 pub fn order_status(sent: Option<&str>) -> Result<Option<OrderStatus>, Refusal> {
     let Some(sent) = sent else { return Ok(None) };
-    words::read(words::ORDER_STATUSES, sent).map(Some).ok_or(refusal::INVALID_STATUS)
+    SpotOrderStatus::read_any_case(sent).map(Some).ok_or(refusal::INVALID_STATUS)
 }
 
 /// `start` and `end` of a query, whole seconds, inclusive.

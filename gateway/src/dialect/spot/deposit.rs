@@ -1,13 +1,14 @@
 //! Deposits as the spot dialect spells them (`spot.md` 10.1), and their ids: chain, vault and number, from the first block that
 //! has one to the last page of a history.
 
-use super::withdrawal::decimal;
 use crate::dialect::address::{address_text, parse_address};
 use ringside_core::command::{DepositStatus, HeldReason};
 use ringside_core::ids::Address;
 use ringside_views::Views;
 use ringside_views::deposit::DepositRecord;
-use serde::Serialize;
+use ringside_wire::name::TxHash;
+use ringside_wire::number::Amount;
+use ringside_wire::spot::chain::{Deposit, DepositWord};
 
 /// Names a deposit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,24 +44,6 @@ pub fn status(sent: &str) -> Option<bool> {
     ["pending", "credited"].iter().position(|word| sent.eq_ignore_ascii_case(word)).map(|place| place == 1)
 }
 
-/// A deposit as lists show it.
-#[derive(Debug, Serialize)]
-pub struct Shown {
-    id: String,
-    token: String,
-    amount: String,
-    chain_id: u64,
-    number: u64,
-    tx_hash: String,
-    block_number: u64,
-    confirmations: u64,
-    status: &'static str,
-    seen_at: u64,
-    credited_at: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    held: Option<&'static str>,
-}
-
 /// What is shown of a deposit, wherever it is known from.
 pub struct Parts {
     /// Chain, vault and number.
@@ -80,23 +63,23 @@ pub struct Parts {
 }
 
 /// One that is on its way.
-pub fn pending(views: &Views, parts: &Parts) -> Shown {
+pub fn pending(views: &Views, parts: &Parts) -> Deposit {
     let Parts { key, token, value, tx_hash, block, block_time_s, confirmations } = *parts;
     let known = views.deposits().token(key.chain_id, &token);
     let name = known.and_then(|known| views.markets().asset_name(known.asset));
     let scaled =
         known.zip(i128::try_from(value).ok()).and_then(|(known, value)| value.checked_mul(known.steps()));
-    Shown {
+    Deposit {
         id: key.text(),
         // What nobody knows is shown by its contract, and counted in its base units.
         token: name.map_or_else(|| address_text(&token), str::to_owned),
-        amount: scaled.map_or_else(|| value.to_string(), decimal),
+        amount: scaled.map_or_else(|| value.to_string(), |scaled| Amount(scaled).to_string()),
         chain_id: key.chain_id,
         number: key.number,
-        tx_hash: const_hex::encode_prefixed(tx_hash),
+        tx_hash: TxHash(tx_hash),
         block_number: block,
         confirmations,
-        status: "pending",
+        status: DepositWord::Pending,
         seen_at: block_time_s,
         credited_at: None,
         held: None,
@@ -104,12 +87,12 @@ pub fn pending(views: &Views, parts: &Parts) -> Shown {
 }
 
 /// One that was taken; so many blocks lie on it.
-pub fn taken(views: &Views, record: &DepositRecord, key: DepositKey, confirmations: u64) -> Shown {
+pub fn taken(views: &Views, record: &DepositRecord, key: DepositKey, confirmations: u64) -> Deposit {
     let DepositRecord { token, value, tx_hash, block, block_time_s, .. } = *record;
     let parts = Parts { key, token, value, tx_hash, block, block_time_s, confirmations };
     let is_credited = record.status == DepositStatus::Credited;
-    Shown {
-        status: if is_credited { "credited" } else { "pending" },
+    Deposit {
+        status: if is_credited { DepositWord::Credited } else { DepositWord::Pending },
         credited_at: is_credited.then_some(record.credited_at_s),
         held: match record.reason {
             HeldReason::None => None,

@@ -1,12 +1,9 @@
-//! Views and events into JSON of the spot dialect, written straight from integers: no tree, no float, no formatting
-//! machinery. Text that is written unescaped is `[A-Za-z0-9_-]` by construction (symbols, tokens, words, ids).
+//! Views and events as the spot API shows them: from what they hold to the objects of `ringside_wire::spot`.
 
-use super::id::order_uuid;
 use super::refusal;
-use super::words;
-use crate::dialect::decimal::{write_amount, write_bps, write_entry, write_i64, write_total, write_u64};
 use ringside_core::command::{OrderType, Side};
 use ringside_core::event;
+use ringside_core::ids::AssetName;
 use ringside_core::money::{Amount, Price, Quantity, notional};
 use ringside_views::balance::BalanceRow;
 use ringside_views::history::{FillRecord, Role, TradeRecord, seconds};
@@ -14,32 +11,37 @@ use ringside_views::kline::{Interval, Kline};
 use ringside_views::market::MarketRecord;
 use ringside_views::order::OrderRecord;
 use ringside_views::ticker::Ticker;
-
-/// Bytes that most orders need without fills: one allocation per reply.
-pub const ORDER_LEN: usize = 384;
-/// Bytes of one fill, trade or own trade.
-pub const TRADE_LEN: usize = 256;
-/// Bytes of one level.
-pub const LEVEL_LEN: usize = 32;
+use ringside_wire::name::{Market, OrderUuid, Token, TradeId};
+use ringside_wire::number::{self, Bps, Total, Units};
+use ringside_wire::spot::words::{
+    SpotMarketStatus, SpotOrderStatus, SpotOrderType, SpotSide, SpotTimeInForce,
+};
+use ringside_wire::spot::{
+    Levels, OrderMembers, RejectReason, SpotBalance, SpotDepth, SpotFill, SpotKline, SpotMarket, SpotOrder,
+    SpotOwnTrade, SpotPlacedOrder, SpotTicker, SpotTrade, TradeRole,
+};
+use std::borrow::Cow;
 
 /// One order, `fills` left out.
-pub fn order(out: &mut Vec<u8>, order: &OrderRecord, market: &MarketRecord) {
-    order_members(out, order, market);
-    out.push(b'}');
+pub fn order(order: &OrderRecord, market: &MarketRecord) -> SpotOrder {
+    let words = (SpotTimeInForce::of(order.time_in_force), SpotOrderStatus::of(order.status));
+    SpotOrder {
+        order: members(order, market, words),
+        created_at: seconds(order.created_ns),
+        updated_at: seconds(order.updated_ns),
+    }
 }
 
 /// The answer of a placement: the order with the fills it had at once.
-pub fn placed(out: &mut Vec<u8>, record: &OrderRecord, market: &MarketRecord, trades: &[event::Trade]) {
-    order_members(out, record, market);
-    out.extend_from_slice(b",\"fills\":");
-    list(out, trades, |out, trade| {
-        out.extend_from_slice(b"{\"trade_id\":\"");
-        write_u64(out, trade.trade);
-        price_and_quantity(out, trade.price, trade.quantity);
-        fee(out, trade.taker_fee.get(), record.side, market);
-        out.push(b'}');
-    });
-    out.push(b'}');
+pub fn placed(record: &OrderRecord, market: &MarketRecord, trades: &[event::Trade]) -> SpotPlacedOrder {
+    let fill = |trade: &event::Trade| SpotFill {
+        trade_id: TradeId(trade.trade),
+        price: Units(trade.price),
+        quantity: Units(trade.quantity),
+        fee: number::Amount(trade.taker_fee.get()),
+        fee_token: received(record.side, market),
+    };
+    SpotPlacedOrder { order: order(record, market), fills: trades.iter().map(fill).collect() }
 }
 
 /// The record of an order as it was placed, for [`placed`].
@@ -48,59 +50,27 @@ pub fn placed_record(order: &event::Order, trades: &[event::Trade], time_ns: i64
     OrderRecord::of_event(order, traded, time_ns, time_ns)
 }
 
-fn order_members(out: &mut Vec<u8>, order: &OrderRecord, market: &MarketRecord) {
-    let words = (words::time_in_force(order.time_in_force), words::order_status(order.status));
-    order_without_times(out, order, market, words);
-    out.extend_from_slice(b",\"created_at\":");
-    write_i64(out, seconds(order.created_ns));
-    out.extend_from_slice(b",\"updated_at\":");
-    write_i64(out, seconds(order.updated_ns));
-}
-
 /// The members of an order up to `reject_reason`, with its time in force and its status in the given words.
-pub(super) fn order_without_times(
-    out: &mut Vec<u8>,
+pub(super) fn members<T, S>(
     order: &OrderRecord,
     market: &MarketRecord,
-    (time_in_force, status): (&str, &str),
-) {
+    (tif, status): (T, S),
+) -> OrderMembers<T, S> {
     let is_market = order.order_type == OrderType::Market;
     let is_market_buy = is_market && order.side == Side::Buy;
-    out.extend_from_slice(b"{\"id\":\"");
-    out.extend_from_slice(&order_uuid(order.order));
-    text(out, b"\",\"symbol\":\"", market.symbol());
-    text(out, b"\",\"side\":\"", words::side(order.side));
-    text(out, b"\",\"type\":\"", words::order_type(order.order_type));
-    text(out, b"\",\"tif\":\"", time_in_force);
-    out.extend_from_slice(b"\",\"price\":");
-    if is_market {
-        out.extend_from_slice(b"null");
-    } else {
-        out.push(b'"');
-        write_entry(out, order.price);
-        out.push(b'"');
-    }
-    out.extend_from_slice(b",\"quantity\":\"");
-    write_entry(out, if is_market_buy { order.filled } else { order.quantity });
-    out.extend_from_slice(b"\",\"quote_quantity\":");
-    if is_market_buy {
-        out.push(b'"');
-        write_amount(out, order.quote_quantity);
-        out.push(b'"');
-    } else {
-        out.extend_from_slice(b"null");
-    }
-    out.extend_from_slice(b",\"filled_qty\":\"");
-    write_entry(out, order.filled);
-    out.extend_from_slice(b"\",\"avg_fill_price\":\"");
-    write_total(out, average_price(order.traded, order.filled));
-    text(out, b"\",\"status\":\"", status);
-    match order.reject {
-        None => out.extend_from_slice(b"\",\"reject_reason\":null"),
-        Some(reject) => {
-            text(out, b"\",\"reject_reason\":\"", refusal::reason(reject));
-            out.push(b'"');
-        }
+    OrderMembers {
+        id: OrderUuid(order.order),
+        symbol: Market(market.symbol),
+        side: SpotSide::of(order.side),
+        r#type: SpotOrderType::of(order.order_type),
+        tif,
+        price: (!is_market).then_some(Units(order.price)),
+        quantity: Units(if is_market_buy { order.filled } else { order.quantity }),
+        quote_quantity: is_market_buy.then_some(number::Amount(order.quote_quantity)),
+        filled_qty: Units(order.filled),
+        avg_fill_price: Total(average_price(order.traded, order.filled)),
+        status,
+        reject_reason: order.reject.map(|reject| RejectReason(refusal::reason(reject))),
     }
 }
 
@@ -116,181 +86,113 @@ pub fn average_price(traded: Amount, filled: Quantity) -> i128 {
 }
 
 /// One own trade.
-pub fn fill(out: &mut Vec<u8>, fill: &FillRecord, market: &MarketRecord) {
-    out.extend_from_slice(b"{\"trade_id\":\"");
-    write_u64(out, fill.trade);
-    text(out, b"\",\"symbol\":\"", market.symbol());
-    text(out, b"\",\"side\":\"", words::side(fill.side()));
-    price_and_quantity(out, fill.price, fill.quantity);
-    fee(out, fill.fee.get(), fill.side(), market);
-    let role = match fill.role() {
-        Role::Maker => "maker",
-        Role::Taker => "taker",
-    };
-    text(out, b",\"role\":\"", role);
-    out.extend_from_slice(b"\",\"order_id\":\"");
-    out.extend_from_slice(&order_uuid(fill.order));
-    out.extend_from_slice(b"\",\"ts\":");
-    write_i64(out, seconds(fill.time_ns));
-    out.push(b'}');
+pub fn fill(fill: &FillRecord, market: &MarketRecord) -> SpotOwnTrade {
+    SpotOwnTrade {
+        trade_id: TradeId(fill.trade),
+        symbol: Market(market.symbol),
+        side: SpotSide::of(fill.side()),
+        price: Units(fill.price),
+        quantity: Units(fill.quantity),
+        fee: number::Amount(fill.fee.get()),
+        fee_token: received(fill.side(), market),
+        role: match fill.role() {
+            Role::Maker => TradeRole::Maker,
+            Role::Taker => TradeRole::Taker,
+        },
+        order_id: OrderUuid(fill.order),
+        ts: seconds(fill.time_ns),
+    }
 }
 
 /// One public trade; its `ts` has milliseconds.
-pub fn trade(out: &mut Vec<u8>, trade: &TradeRecord, market: &MarketRecord) {
-    out.extend_from_slice(b"{\"trade_id\":\"");
-    write_u64(out, trade.trade);
-    text(out, b"\",\"symbol\":\"", market.symbol());
-    text(out, b"\",\"side\":\"", words::side(trade.side()));
-    price_and_quantity(out, trade.price, trade.quantity);
-    out.extend_from_slice(b",\"ts\":");
-    write_i64(out, trade.time_ns.div_euclid(1_000_000));
-    out.push(b'}');
+pub fn trade(trade: &TradeRecord, market: &MarketRecord) -> SpotTrade {
+    SpotTrade {
+        trade_id: TradeId(trade.trade),
+        symbol: Market(market.symbol),
+        side: SpotSide::of(trade.side()),
+        price: Units(trade.price),
+        quantity: Units(trade.quantity),
+        ts: trade.time_ns.div_euclid(1_000_000),
+    }
 }
 
 /// A book's levels, best first on both sides.
-pub fn depth(
-    out: &mut Vec<u8>,
+pub fn depth<'a>(
     market: &MarketRecord,
     update_id: u64,
-    bids: &[(Price, i128)],
-    asks: &[(Price, i128)],
-) {
-    text(out, b"{\"symbol\":\"", market.symbol());
-    out.extend_from_slice(b"\",\"last_update_id\":");
-    write_u64(out, update_id);
-    out.extend_from_slice(b",\"bids\":");
-    list(out, bids, level);
-    out.extend_from_slice(b",\"asks\":");
-    list(out, asks, level);
-    out.push(b'}');
-}
-
-pub(super) fn level(out: &mut Vec<u8>, (price, total): &(Price, i128)) {
-    out.extend_from_slice(b"[\"");
-    write_entry(out, *price);
-    out.extend_from_slice(b"\",\"");
-    write_total(out, *total);
-    out.extend_from_slice(b"\"]");
+    bids: impl Into<Cow<'a, [(Price, i128)]>>,
+    asks: impl Into<Cow<'a, [(Price, i128)]>>,
+) -> SpotDepth<'a> {
+    SpotDepth {
+        symbol: Market(market.symbol),
+        last_update_id: update_id,
+        bids: Levels(bids.into()),
+        asks: Levels(asks.into()),
+    }
 }
 
 /// One candle as an array.
-pub fn kline(out: &mut Vec<u8>, kline: &Kline, interval: Interval) {
-    out.push(b'[');
-    write_i64(out, kline.open_time_s);
-    out.extend_from_slice(b",\"");
-    for price in [kline.open, kline.high, kline.low, kline.close] {
-        write_entry(out, price);
-        out.extend_from_slice(b"\",\"");
-    }
-    write_total(out, kline.volume);
-    out.extend_from_slice(b"\",");
-    write_i64(out, kline.close_time_s(interval));
-    out.extend_from_slice(b",\"");
-    write_amount(out, kline.quote_volume);
-    out.extend_from_slice(b"\",");
-    write_u64(out, kline.trade_count);
-    out.push(b']');
+pub fn kline(kline: &Kline, interval: Interval) -> SpotKline {
+    (
+        kline.open_time_s,
+        Units(kline.open),
+        Units(kline.high),
+        Units(kline.low),
+        Units(kline.close),
+        Total(kline.volume),
+        kline.close_time_s(interval),
+        number::Amount(kline.quote_volume),
+        kline.trade_count,
+    )
 }
 
 /// One row of rolling 24 hours.
-pub fn ticker(out: &mut Vec<u8>, ticker: &Ticker, market: &MarketRecord) {
-    ticker_members(out, ticker, market);
-    out.push(b'}');
-}
-
-/// The members of a ticker, brace open, so that a push can add its own.
-pub fn ticker_members(out: &mut Vec<u8>, ticker: &Ticker, market: &MarketRecord) {
-    text(out, b"{\"symbol\":\"", market.symbol());
-    out.extend_from_slice(b"\",\"last_price\":\"");
-    write_entry(out, ticker.last_price);
-    out.extend_from_slice(b"\",\"open_price\":\"");
-    write_entry(out, ticker.open_price);
-    out.extend_from_slice(b"\",\"high\":\"");
-    write_entry(out, ticker.high);
-    out.extend_from_slice(b"\",\"low\":\"");
-    write_entry(out, ticker.low);
-    out.extend_from_slice(b"\",\"volume\":\"");
-    write_total(out, ticker.volume);
-    out.extend_from_slice(b"\",\"quote_volume\":\"");
-    write_amount(out, ticker.quote_volume);
-    out.extend_from_slice(b"\",\"trade_count\":");
-    write_u64(out, ticker.trade_count);
-    out.extend_from_slice(b",\"open_time\":");
-    write_i64(out, ticker.open_time_s());
-    out.extend_from_slice(b",\"close_time\":");
-    write_i64(out, ticker.close_time_s);
+pub fn ticker(ticker: &Ticker, market: &MarketRecord) -> SpotTicker {
+    SpotTicker {
+        symbol: Market(market.symbol),
+        last_price: Units(ticker.last_price),
+        open_price: Units(ticker.open_price),
+        high: Units(ticker.high),
+        low: Units(ticker.low),
+        volume: Total(ticker.volume),
+        quote_volume: number::Amount(ticker.quote_volume),
+        trade_count: ticker.trade_count,
+        open_time: ticker.open_time_s(),
+        close_time: ticker.close_time_s,
+    }
 }
 
 /// One market.
-pub fn market(out: &mut Vec<u8>, market: &MarketRecord) {
-    text(out, b"{\"id\":\"", market.symbol());
-    text(out, b"\",\"base_token\":\"", market.base_name());
-    text(out, b"\",\"quote_token\":\"", market.quote_name());
-    out.extend_from_slice(b"\",\"tick_size\":\"");
-    write_entry(out, market.tick);
-    out.extend_from_slice(b"\",\"lot_size\":\"");
-    write_entry(out, market.lot);
-    out.extend_from_slice(b"\",\"min_notional\":\"");
-    write_amount(out, market.min_notional);
-    out.extend_from_slice(b"\",\"maker_fee_bps\":");
-    write_bps(out, market.maker_fee);
-    out.extend_from_slice(b",\"taker_fee_bps\":");
-    write_bps(out, market.taker_fee);
-    text(out, b",\"status\":\"", words::market_status(market.status));
-    out.extend_from_slice(b"\"}");
+pub fn market(market: &MarketRecord) -> SpotMarket {
+    SpotMarket {
+        id: Market(market.symbol),
+        base_token: Token(market.base_name),
+        quote_token: Token(market.quote_name),
+        tick_size: Units(market.tick),
+        lot_size: Units(market.lot),
+        min_notional: number::Amount(market.min_notional),
+        maker_fee_bps: Bps(market.maker_fee),
+        taker_fee_bps: Bps(market.taker_fee),
+        status: SpotMarketStatus::of(market.status),
+    }
 }
 
 /// One balance row under the token's name.
-pub fn balance(out: &mut Vec<u8>, token: &str, row: &BalanceRow) {
-    text(out, b"{\"token\":\"", token);
-    out.extend_from_slice(b"\",\"available\":\"");
-    write_amount(out, row.available);
-    out.extend_from_slice(b"\",\"frozen\":\"");
-    write_amount(out, row.frozen);
-    out.extend_from_slice(b"\",\"ts\":");
-    write_i64(out, seconds(row.changed_ns));
-    out.push(b'}');
-}
-
-/// An array of what `write` writes.
-pub fn list<T>(
-    out: &mut Vec<u8>,
-    items: impl IntoIterator<Item = T>,
-    mut write: impl FnMut(&mut Vec<u8>, T),
-) {
-    out.push(b'[');
-    for (index, item) in items.into_iter().enumerate() {
-        if index > 0 {
-            out.push(b',');
-        }
-        write(out, item);
+pub fn balance(token: AssetName, row: &BalanceRow) -> SpotBalance {
+    SpotBalance {
+        token: Token(token),
+        available: number::Amount(row.available),
+        frozen: number::Amount(row.frozen),
+        ts: seconds(row.changed_ns),
     }
-    out.push(b']');
 }
 
-pub(super) fn text(out: &mut Vec<u8>, before: &[u8], text: &str) {
-    out.extend_from_slice(before);
-    out.extend_from_slice(text.as_bytes());
-}
-
-pub(super) fn price_and_quantity(out: &mut Vec<u8>, price: Price, quantity: Quantity) {
-    out.extend_from_slice(b"\",\"price\":\"");
-    write_entry(out, price);
-    out.extend_from_slice(b"\",\"quantity\":\"");
-    write_entry(out, quantity);
-    out.push(b'"');
-}
-
-/// The fee and the token it was paid in: the one that `side` receives.
-pub(super) fn fee(out: &mut Vec<u8>, fee: Amount, side: Side, market: &MarketRecord) {
-    out.extend_from_slice(b",\"fee\":\"");
-    write_amount(out, fee);
-    let token = match side {
-        Side::Buy => market.base_name(),
-        Side::Sell => market.quote_name(),
-    };
-    text(out, b"\",\"fee_token\":\"", token);
-    out.push(b'"');
+/// The token that a side receives, and pays fees in.
+pub(super) const fn received(side: Side, market: &MarketRecord) -> Token {
+    match side {
+        Side::Buy => Token(market.base_name),
+        Side::Sell => Token(market.quote_name),
+    }
 }
 
 #[cfg(test)]
@@ -302,12 +204,8 @@ mod tests {
     use ringside_core::money::{AMOUNT_UNIT, UNIT};
     use ringside_core::reject::Reject;
 
-    fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
-        let mut out = Vec::new();
-        write(&mut out);
-        let text = String::from_utf8(out).expect("text");
-        let _: serde_json::Value = serde_json::from_str(&text).expect("json");
-        text
+    fn written(value: impl serde::Serialize) -> String {
+        serde_json::to_string(&value).expect("json")
     }
 
     fn dfusdt() -> MarketRecord {
@@ -351,7 +249,7 @@ mod tests {
 
     #[test]
     fn an_order_shows_what_its_kind_has() {
-        let buy = written(|out| order(out, &market_buy(), &dfusdt()));
+        let buy = written(order(&market_buy(), &dfusdt()));
         let id = super::super::id::order_uuid_text(7);
         assert_eq!(
             buy,
@@ -372,7 +270,7 @@ mod tests {
             traded: 0,
             ..market_buy()
         };
-        let limit = written(|out| placed(out, &limit, &dfusdt(), &[]));
+        let limit = written(placed(&limit, &dfusdt(), &[]));
         assert_eq!(
             limit,
             format!(
@@ -384,16 +282,16 @@ mod tests {
     #[test]
     fn a_market_and_a_balance() {
         assert_eq!(
-            written(|out| market(out, &dfusdt())),
+            written(market(&dfusdt())),
             r#"{"id":"DFUSDT","base_token":"DF","quote_token":"USDT","tick_size":"0.0001","lot_size":"0.1","min_notional":"1","maker_fee_bps":5,"taker_fee_bps":10.5,"status":"listed"}"#
         );
         let row = BalanceRow { available: 1, frozen: AMOUNT_UNIT, changed_ns: 5_999_999_999, asset: 0 };
         assert_eq!(
-            written(|out| balance(out, "DF", &row)),
+            written(balance(padded("DF").expect("short"), &row)),
             r#"{"token":"DF","available":"0.000000000000000001","frozen":"1","ts":5}"#
         );
         assert_eq!(
-            written(|out| depth(out, &dfusdt(), 7, &[(20_000_000, 5), (1, 1i128 << 70)], &[])),
+            written(depth(&dfusdt(), 7, &[(20_000_000, 5), (1, 1i128 << 70)][..], &[][..])),
             r#"{"symbol":"DFUSDT","last_update_id":7,"bids":[["0.2","0.00000005"],["0.00000001","11805916207174.11303424"]],"asks":[]}"#
         );
     }

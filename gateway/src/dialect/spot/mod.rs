@@ -4,9 +4,10 @@ pub mod admin;
 pub mod decode;
 pub mod deposit;
 pub mod encode;
-pub mod id;
 pub mod push;
 pub mod refusal;
 pub mod transfer;
 pub mod withdrawal;
 pub mod words;
+
+pub use ringside_wire::uuid as id;

@@ -1,14 +1,17 @@
-//! Transfers between the spot and the perpetual ledger (`spot.md` 9): requests into amounts, rows into JSON.
+//! Transfers between the spot and the perpetual ledger (`spot.md` 9): requests into amounts, rows into what is shown.
 
 use super::decode::{number, text};
 use super::refusal::{self, Refusal};
-use crate::dialect::decimal::{parse_amount, write_amount};
+use ringside_core::ids::padded;
 use ringside_core::money::Amount;
 use ringside_core::reject::Reject;
 use ringside_views::perpetual::rows::TransferRecord;
+use ringside_wire::decimal::parse_amount;
+use ringside_wire::name::{Token, TradeId};
+use ringside_wire::number::Micros;
+use ringside_wire::spot::{Completed, Direction, Transfer};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 /// 400. The specification names the two words and no string.
 pub const INVALID_DIRECTION: Refusal = Refusal { status: 400, error: "invalid direction" };
@@ -88,17 +91,15 @@ pub const fn of_reject(reject: Reject) -> Refusal {
 }
 
 /// A transfer as it is shown.
-pub fn transfer(row: &TransferRecord) -> Value {
-    let mut amount = Vec::with_capacity(24);
-    write_amount(&mut amount, i128::from(row.amount.unsigned_abs()) * MICRO);
-    json!({
-        "id": row.number.to_string(),
-        "direction": if row.amount > 0 { TO_PERPETUAL } else { TO_SPOT },
-        "token": TOKEN,
-        "amount": String::from_utf8_lossy(&amount),
-        "status": "completed",
-        "ts": row.time_ms.div_euclid(1_000),
-    })
+pub fn transfer(row: &TransferRecord) -> Transfer {
+    Transfer {
+        id: TradeId(row.number),
+        direction: if row.amount > 0 { Direction::ToPerp } else { Direction::ToSpot },
+        token: Token(padded(TOKEN).unwrap_or_default()),
+        amount: Micros(row.amount.saturating_abs()),
+        status: Completed::Completed,
+        ts: row.time_ms.div_euclid(1_000),
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use super::super::topic::Topic;
 use crate::dialect::spot::{encode, push};
-use ringside_core::ids::MarketId;
+use ringside_core::ids::{MarketId, padded};
 use ringside_core::money::Price;
 use ringside_views::balance::BalanceRow;
 use ringside_views::history::{FillRecord, TradeRecord};
@@ -11,6 +11,7 @@ use ringside_views::kline::{Interval, Kline};
 use ringside_views::market::MarketView;
 use ringside_views::order::OrderRecord;
 use ringside_views::ticker::Ticker;
+use ringside_wire::write;
 use std::ops::Range;
 
 /// What a push will say.
@@ -62,17 +63,20 @@ impl Note {
         let market = |market: MarketId| markets.get(market).expect("what is traded is listed");
         match self {
             Note::Order { record, is_beginning, fill } => {
-                push::order(out, record, market(record.market), *is_beginning, fill.as_ref());
+                write(out, &push::order(record, market(record.market), *is_beginning, fill.as_ref()));
             }
-            Note::Balance(row) => encode::balance(out, markets.asset_name(row.asset).unwrap_or(""), row),
+            Note::Balance(row) => {
+                let token = markets.asset_name(row.asset).and_then(padded).unwrap_or_default();
+                write(out, &encode::balance(token, row));
+            }
             Note::Depth { updates, bids, asks } => {
                 let (bids, asks) = (&levels[bids.clone()], &levels[asks.clone()]);
-                push::depth_diff(out, market(topic.id), *updates, bids, asks);
+                write(out, &push::depth_diff(market(topic.id), *updates, bids, asks));
             }
-            Note::Trade(trade) => encode::trade(out, trade, market(topic.id)),
-            Note::Ticker(ticker) => push::ticker(out, ticker, market(topic.id)),
+            Note::Trade(trade) => write(out, &encode::trade(trade, market(topic.id))),
+            Note::Ticker(ticker) => write(out, &push::ticker(ticker, market(topic.id))),
             Note::Kline(kline, interval, is_closed) => {
-                push::kline(out, kline, *interval, *is_closed, market(topic.id));
+                write(out, &push::kline(kline, *interval, *is_closed, market(topic.id)));
             }
         }
     }

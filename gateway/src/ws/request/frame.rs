@@ -1,11 +1,11 @@
 //! Frames of requests over a WebSocket: what a client sends, read into the query of a request; what it is answered, written.
 
 use crate::auth::signed;
-use crate::dialect::decimal::write_u64;
 use crate::dialect::fapi::params::{Members, PARAMS_MAX};
 use crate::dialect::fapi::refusal::{self, Refusal};
 use crate::http::order_rate::Counted;
 use crate::push::envelope::finished;
+use ringside_wire::decimal::write_u64;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use std::borrow::Cow;

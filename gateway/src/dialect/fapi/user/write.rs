@@ -6,11 +6,10 @@ use super::{
     PositionRow, UserEvent,
 };
 use crate::dialect::fapi::object::Object;
-use crate::dialect::fapi::words;
-use ringside_core::command::{
-    PerpetualOrderType, PerpetualStatus, PerpetualTimeInForce, PriceMatch, SelfTradePrevention, Side,
-    WorkingType, order_flag,
+use crate::dialect::fapi::words::{
+    MatchedPrice, OrderSide, OrderStatus, OrderType, SelfTrade, TimeInForce, TriggerPrice,
 };
+use ringside_core::command::{PerpetualOrderType, order_flag};
 use ringside_core::event::VipChange;
 use ringside_core::ids::text;
 use ringside_core::risk::perpetual::units::average_price;
@@ -94,15 +93,11 @@ const fn change_word(change: VipChange) -> &'static str {
     }
 }
 
-fn side(code: u8) -> &'static str {
-    Side::from_code(code).map_or("", words::side)
-}
-
 /// A type as events name it: here, and nowhere else, a liquidation order is one.
 fn order_type(code: u8) -> &'static str {
     match PerpetualOrderType::from_code(code) {
         Some(PerpetualOrderType::Liquidation) => "LIQUIDATION",
-        Some(known) => words::order_type(known),
+        Some(known) => OrderType::of(known).text(),
         None => "",
     }
 }
@@ -127,15 +122,15 @@ fn order(o: &mut Object<'_>, update: &OrderUpdate) {
     let fill = update.fill.unwrap_or(none);
     o.text("s", text(&update.symbol));
     o.text("c", update.order.client_order());
-    o.text("S", side(told.side));
+    o.text("S", OrderSide::of_code(told.side).text());
     o.text("o", order_type(told.order_type));
-    o.text("f", PerpetualTimeInForce::from_code(told.time_in_force).map_or("", words::time_in_force));
+    o.text("f", TimeInForce::of_code(told.time_in_force).text());
     o.units("q", told.quantity);
     o.units("p", told.price);
     o.units("ap", average_price(told.value, told.filled));
     o.units("sp", if is_trailing { 0 } else { told.stop_price });
     o.text("x", execution(update.happening));
-    o.text("X", PerpetualStatus::from_code(told.status).map_or("", words::status));
+    o.text("X", OrderStatus::of_code(told.status).text());
     o.id("i", told.order);
     o.units("l", fill.quantity);
     o.units("z", told.filled);
@@ -148,7 +143,7 @@ fn order(o: &mut Object<'_>, update: &OrderUpdate) {
     o.money_or_none("a", update.exposure[1]);
     o.flag("m", fill.is_maker);
     o.flag("R", flag(order_flag::REDUCE_ONLY));
-    o.text("wt", WorkingType::from_code(told.working_type).map_or("", words::working_type));
+    o.text("wt", TriggerPrice::of_code(told.working_type).text());
     o.text("ot", order_type(told.original_type));
     o.text("ps", "BOTH");
     o.flag("cp", flag(order_flag::CLOSE_POSITION));
@@ -160,8 +155,8 @@ fn order(o: &mut Object<'_>, update: &OrderUpdate) {
     o.number("si", 0);
     o.number("ss", 0);
     o.money_or_none("rp", fill.realised);
-    o.text("V", SelfTradePrevention::from_code(told.self_trade).map_or("", words::self_trade));
-    o.text("pm", PriceMatch::from_code(told.price_match).map_or("", words::price_match));
+    o.text("V", SelfTrade::of_code(told.self_trade).text());
+    o.text("pm", MatchedPrice::of_code(told.price_match).text());
     o.number("gtd", told.good_till_ms);
     let reason = if update.happening == Happening::Expired { told.expiry_reason } else { 0 };
     o.digits("er", Some(reason.into()));
@@ -175,7 +170,7 @@ fn lite(o: &mut Object<'_>, update: &OrderUpdate) {
     o.units("p", told.price);
     o.flag("m", fill.is_maker);
     o.text("c", update.order.client_order());
-    o.text("S", side(told.side));
+    o.text("S", OrderSide::of_code(told.side).text());
     o.units("L", fill.price);
     o.units("l", fill.quantity);
     o.id("t", fill.trade);
@@ -230,9 +225,9 @@ fn algo(o: &mut Object<'_>, update: &AlgoUpdate) {
     o.text("at", "CONDITIONAL");
     o.text("o", order_type(told.original_type));
     o.text("s", text(&update.symbol));
-    o.text("S", side(told.side));
+    o.text("S", OrderSide::of_code(told.side).text());
     o.text("ps", "BOTH");
-    o.text("f", PerpetualTimeInForce::from_code(told.time_in_force).map_or("", words::time_in_force));
+    o.text("f", TimeInForce::of_code(told.time_in_force).text());
     o.units("q", told.quantity);
     o.text("X", update.status);
     o.digits("ai", actual.map(|actual| actual.told.order));
@@ -242,9 +237,9 @@ fn algo(o: &mut Object<'_>, update: &AlgoUpdate) {
     let is_trailing = told.original_type == PerpetualOrderType::TrailingStopMarket as u8;
     o.units("tp", if is_trailing { 0 } else { told.stop_price });
     o.units("p", told.price);
-    o.text("V", SelfTradePrevention::from_code(told.self_trade).map_or("", words::self_trade));
-    o.text("wt", WorkingType::from_code(told.working_type).map_or("", words::working_type));
-    o.text("pm", PriceMatch::from_code(told.price_match).map_or("", words::price_match));
+    o.text("V", SelfTrade::of_code(told.self_trade).text());
+    o.text("wt", TriggerPrice::of_code(told.working_type).text());
+    o.text("pm", MatchedPrice::of_code(told.price_match).text());
     o.flag("cp", flag(order_flag::CLOSE_POSITION));
     o.flag("pP", flag(order_flag::PRICE_PROTECT));
     o.flag("R", flag(order_flag::REDUCE_ONLY));

@@ -166,106 +166,139 @@ const POWERS: [u64; 20] = {
     powers
 };
 
-/// Appends an amount given in steps of 10^-18.
-pub fn write_amount(out: &mut Vec<u8>, amount: Amount) {
-    if amount < 0 {
-        out.push(b'-');
+/// Text of a decimal, without an allocation.
+#[derive(Clone, Copy)]
+pub struct Text {
+    bytes: [u8; TEXT_LEN],
+    start: usize,
+}
+
+/// Digits of the widest integer, a sign, a point and the zero before it.
+const TEXT_LEN: usize = 42;
+
+impl Text {
+    /// The text.
+    #[inline]
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(self.as_bytes()).unwrap_or_default()
     }
-    let magnitude = amount.unsigned_abs();
-    match u64::try_from(magnitude) {
-        Ok(small) => write_parts(out, small / AMOUNT_UNIT as u64, small % AMOUNT_UNIT as u64, 18),
-        Err(_) => {
-            write_u128(out, magnitude / AMOUNT_UNIT as u128);
-            write_fraction(out, (magnitude % AMOUNT_UNIT as u128) as u64, 18);
+
+    /// Its bytes.
+    #[inline]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[self.start..]
+    }
+
+    fn push(&mut self, byte: u8) {
+        self.start -= 1;
+        self.bytes[self.start] = byte;
+    }
+
+    /// Writes the sign and `magnitude` in steps of 10^-`decimals`, last digit first.
+    fn of(is_negative: bool, mut magnitude: u128, decimals: usize) -> Text {
+        let mut text = Text { bytes: [b'0'; TEXT_LEN], start: TEXT_LEN };
+        let mut left = decimals;
+        while magnitude > u128::from(u64::MAX) {
+            text.digit((magnitude % 10) as u8, &mut left);
+            magnitude /= 10;
+        }
+        let mut magnitude = magnitude as u64;
+        while magnitude > 0 {
+            text.digit((magnitude % 10) as u8, &mut left);
+            magnitude /= 10;
+        }
+        while left > 0 || text.start == TEXT_LEN || text.bytes[text.start] == b'.' {
+            text.digit(0, &mut left);
+        }
+        if is_negative {
+            text.push(b'-');
+        }
+        text
+    }
+
+    /// The next digit to the left; the point goes before the last decimal.
+    fn digit(&mut self, digit: u8, left: &mut usize) {
+        self.push(b'0' + digit);
+        if *left > 0 {
+            *left -= 1;
+            if *left == 0 {
+                self.push(b'.');
+            }
         }
     }
+}
+
+/// Steps of 10^-`scale` in their shortest form.
+#[inline]
+pub fn shortest(value: i128, scale: usize) -> Text {
+    let (mut magnitude, mut decimals) = (value.unsigned_abs(), scale);
+    if let Ok(mut small) = u64::try_from(magnitude) {
+        while decimals > 0 && small.is_multiple_of(10) {
+            small /= 10;
+            decimals -= 1;
+        }
+        magnitude = small.into();
+    } else {
+        while decimals > 0 && magnitude.is_multiple_of(10) {
+            magnitude /= 10;
+            decimals -= 1;
+        }
+    }
+    Text::of(value < 0, magnitude, decimals)
+}
+
+/// Steps of 10^-8 with exactly so many decimals, at most 8; what lies beyond is cut.
+#[inline]
+pub fn fixed(value: i128, decimals: usize) -> Text {
+    let decimals = decimals.min(8);
+    let magnitude = value.unsigned_abs() / u128::from(POWERS[8 - decimals]);
+    Text::of(value < 0 && magnitude > 0, magnitude, decimals)
+}
+
+/// Appends an amount given in steps of 10^-18.
+pub fn write_amount(out: &mut Vec<u8>, amount: Amount) {
+    out.extend_from_slice(shortest(amount, 18).as_bytes());
 }
 
 /// Appends a price or quantity given in steps of 10^-8.
 pub fn write_entry(out: &mut Vec<u8>, value: Price) {
-    if value < 0 {
-        out.push(b'-');
-    }
-    let magnitude = value.unsigned_abs();
-    write_parts(out, magnitude / UNIT as u64, magnitude % UNIT as u64, 8);
+    write_total(out, value.into());
 }
 
 /// Appends a sum of quantities, each in steps of 10^-8; it may exceed 64 bits.
 pub fn write_total(out: &mut Vec<u8>, total: i128) {
-    match i64::try_from(total) {
-        Ok(total) => write_entry(out, total),
-        Err(_) => {
-            if total < 0 {
-                out.push(b'-');
-            }
-            let magnitude = total.unsigned_abs();
-            write_u128(out, magnitude / UNIT as u128);
-            write_fraction(out, (magnitude % UNIT as u128) as u64, 8);
-        }
-    }
+    out.extend_from_slice(shortest(total, 8).as_bytes());
+}
+
+/// Appends steps of 10^-8 with exactly so many decimals.
+pub fn write_fixed(out: &mut Vec<u8>, value: i128, decimals: usize) {
+    out.extend_from_slice(fixed(value, decimals).as_bytes());
 }
 
 /// Appends a fee rate as basis points.
 pub fn write_bps(out: &mut Vec<u8>, rate: FeeRate) {
-    write_parts(out, u64::from(rate / 10_000), u64::from(rate % 10_000), 4);
-}
-
-fn write_parts(out: &mut Vec<u8>, whole: u64, fraction: u64, decimals: usize) {
-    write_u64(out, whole);
-    write_fraction(out, fraction, decimals);
-}
-
-/// Appends `fraction` as that many decimals without trailing zeros; nothing for zero.
-fn write_fraction(out: &mut Vec<u8>, mut fraction: u64, decimals: usize) {
-    if fraction == 0 {
-        return;
-    }
-    out.push(b'.');
-    let start = out.len();
-    out.resize(start + decimals, b'0');
-    for place in out[start..].iter_mut().rev() {
-        *place = b'0' + (fraction % 10) as u8;
-        fraction /= 10;
-    }
-    let zeros = out.iter().rev().take_while(|byte| **byte == b'0').count();
-    out.truncate(out.len() - zeros);
+    out.extend_from_slice(shortest(rate.into(), 4).as_bytes());
 }
 
 /// Appends an unsigned integer.
-pub fn write_u64(out: &mut Vec<u8>, mut value: u64) {
-    let mut buffer = [0; 20];
-    let mut start = buffer.len();
-    loop {
-        start -= 1;
-        buffer[start] = b'0' + (value % 10) as u8;
-        value /= 10;
-        if value == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&buffer[start..]);
+pub fn write_u64(out: &mut Vec<u8>, value: u64) {
+    out.extend_from_slice(Text::of(false, value.into(), 0).as_bytes());
 }
 
 /// Appends a signed integer.
 pub fn write_i64(out: &mut Vec<u8>, value: i64) {
-    if value < 0 {
-        out.push(b'-');
-    }
-    write_u64(out, value.unsigned_abs());
+    out.extend_from_slice(Text::of(value < 0, value.unsigned_abs().into(), 0).as_bytes());
 }
 
-fn write_u128(out: &mut Vec<u8>, value: u128) {
-    const CUT: u128 = 10_000_000_000_000_000_000;
-    match u64::try_from(value) {
-        Ok(small) => write_u64(out, small),
-        Err(_) => {
-            write_u128(out, value / CUT);
-            let start = out.len();
-            write_u64(out, (value % CUT) as u64);
-            let missing = 19 - (out.len() - start);
-            out.splice(start..start, std::iter::repeat_n(b'0', missing));
-        }
+/// Decimals that a step of 10^-8 has: 1 for 0.1, 0 for 5.
+pub fn decimals(step: i64) -> usize {
+    let mut decimals = 8;
+    let mut step = step;
+    while decimals > 0 && step != 0 && step % 10 == 0 {
+        step /= 10;
+        decimals -= 1;
     }
+    decimals
 }
 
 #[cfg(test)]
@@ -378,6 +411,25 @@ mod tests {
     }
 
     #[test]
+    fn fixed_decimals_and_decimals_of_steps() {
+        for (value, decimals, text) in [
+            (900_000_000_000, 1, "9000.0"),
+            (0, 3, "0.000"),
+            (38_500_000, 3, "0.385"),
+            (-5, 8, "-0.00000005"),
+            (-5, 3, "0.000"),
+            (123_456_789, 0, "1"),
+            (i128::from(i64::MIN) * 100, 8, "-9223372036854.77580800"),
+        ] {
+            assert_eq!(fixed(value, decimals).as_str(), text);
+        }
+        assert_eq!(
+            [10_000_000, 100_000, 100_000_000, 1, 50_000_000, 1_000_000_000].map(decimals),
+            [1, 3, 0, 8, 1, 0]
+        );
+    }
+
+    #[test]
     fn rates_have_four_decimals() {
         for (text, rate) in [
             ("0", Some(0)),
@@ -440,8 +492,18 @@ mod tests {
         }
 
         #[test]
-        fn wide_integers_are_written_whole(value in any::<u128>()) {
-            prop_assert_eq!(written(|out| write_u128(out, value)), value.to_string());
+        fn wide_integers_are_written_whole(value in any::<i128>(), small in any::<i64>()) {
+            prop_assert_eq!(shortest(value, 0).as_str().to_owned(), value.to_string());
+            prop_assert_eq!(written(|out| write_i64(out, small)), small.to_string());
+            prop_assert_eq!(written(|out| write_u64(out, small as u64)), (small as u64).to_string());
+        }
+
+        #[test]
+        fn fixed_decimals_agree_with_another_implementation(value in any::<i64>(), decimals in 0usize..9) {
+            let other = Decimal::from_i128_with_scale(value.into(), 8).trunc_with_scale(decimals as u32);
+            let text = format!("{other:.decimals$}");
+            let text = if other.is_zero() { text.trim_start_matches('-') } else { &text };
+            prop_assert_eq!(fixed(value.into(), decimals).as_str().to_owned(), text);
         }
     }
 }
