@@ -166,128 +166,196 @@ const POWERS: [u64; 20] = {
     powers
 };
 
-/// Text of a decimal, without an allocation.
-#[derive(Clone, Copy)]
+/// Where digits go.
+pub trait Out {
+    /// Appends a byte.
+    fn push(&mut self, byte: u8);
+    /// Appends bytes.
+    fn extend_from_slice(&mut self, bytes: &[u8]);
+}
+
+impl Out for Vec<u8> {
+    fn push(&mut self, byte: u8) {
+        Vec::push(self, byte);
+    }
+
+    fn extend_from_slice(&mut self, bytes: &[u8]) {
+        Vec::extend_from_slice(self, bytes);
+    }
+}
+
+/// Text of a number, without an allocation.
 pub struct Text {
     bytes: [u8; TEXT_LEN],
-    start: usize,
+    len: usize,
 }
 
 /// Digits of the widest integer, a sign, a point and the zero before it.
 const TEXT_LEN: usize = 42;
 
 impl Text {
-    /// The text.
+    /// What is written.
     #[inline]
-    pub fn as_str(&self) -> &str {
-        std::str::from_utf8(self.as_bytes()).unwrap_or_default()
-    }
-
-    /// Its bytes.
-    #[inline]
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes[self.start..]
-    }
-
-    fn push(&mut self, byte: u8) {
-        self.start -= 1;
-        self.bytes[self.start] = byte;
-    }
-
-    /// Writes the sign and `magnitude` in steps of 10^-`decimals`, last digit first.
-    fn of(is_negative: bool, mut magnitude: u128, decimals: usize) -> Text {
-        let mut text = Text { bytes: [b'0'; TEXT_LEN], start: TEXT_LEN };
-        let mut left = decimals;
-        while magnitude > u128::from(u64::MAX) {
-            text.digit((magnitude % 10) as u8, &mut left);
-            magnitude /= 10;
-        }
-        let mut magnitude = magnitude as u64;
-        while magnitude > 0 {
-            text.digit((magnitude % 10) as u8, &mut left);
-            magnitude /= 10;
-        }
-        while left > 0 || text.start == TEXT_LEN || text.bytes[text.start] == b'.' {
-            text.digit(0, &mut left);
-        }
-        if is_negative {
-            text.push(b'-');
-        }
+    pub fn of(write: impl FnOnce(&mut Text)) -> Text {
+        let mut text = Text { bytes: [0; TEXT_LEN], len: 0 };
+        write(&mut text);
         text
     }
 
-    /// The next digit to the left; the point goes before the last decimal.
-    fn digit(&mut self, digit: u8, left: &mut usize) {
-        self.push(b'0' + digit);
-        if *left > 0 {
-            *left -= 1;
-            if *left == 0 {
-                self.push(b'.');
-            }
-        }
+    /// The text.
+    #[inline]
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..self.len]).unwrap_or_default()
     }
 }
 
-/// Steps of 10^-`scale` in their shortest form.
-#[inline]
-pub fn shortest(value: i128, scale: usize) -> Text {
-    let (mut magnitude, mut decimals) = (value.unsigned_abs(), scale);
-    if let Ok(mut small) = u64::try_from(magnitude) {
-        while decimals > 0 && small.is_multiple_of(10) {
-            small /= 10;
-            decimals -= 1;
-        }
-        magnitude = small.into();
-    } else {
-        while decimals > 0 && magnitude.is_multiple_of(10) {
-            magnitude /= 10;
-            decimals -= 1;
-        }
+impl Out for Text {
+    #[inline]
+    fn push(&mut self, byte: u8) {
+        self.bytes[self.len] = byte;
+        self.len += 1;
     }
-    Text::of(value < 0, magnitude, decimals)
-}
 
-/// Steps of 10^-8 with exactly so many decimals, at most 8; what lies beyond is cut.
-#[inline]
-pub fn fixed(value: i128, decimals: usize) -> Text {
-    let decimals = decimals.min(8);
-    let magnitude = value.unsigned_abs() / u128::from(POWERS[8 - decimals]);
-    Text::of(value < 0 && magnitude > 0, magnitude, decimals)
+    #[inline]
+    fn extend_from_slice(&mut self, bytes: &[u8]) {
+        self.bytes[self.len..self.len + bytes.len()].copy_from_slice(bytes);
+        self.len += bytes.len();
+    }
 }
 
 /// Appends an amount given in steps of 10^-18.
-pub fn write_amount(out: &mut Vec<u8>, amount: Amount) {
-    out.extend_from_slice(shortest(amount, 18).as_bytes());
+pub fn write_amount<O: Out>(out: &mut O, amount: Amount) {
+    if amount < 0 {
+        out.push(b'-');
+    }
+    let magnitude = amount.unsigned_abs();
+    match u64::try_from(magnitude) {
+        Ok(small) => write_parts(out, small / AMOUNT_UNIT as u64, small % AMOUNT_UNIT as u64, 18),
+        Err(_) => {
+            write_u128(out, magnitude / AMOUNT_UNIT as u128);
+            write_fraction(out, (magnitude % AMOUNT_UNIT as u128) as u64, 18);
+        }
+    }
 }
 
 /// Appends a price or quantity given in steps of 10^-8.
-pub fn write_entry(out: &mut Vec<u8>, value: Price) {
-    write_total(out, value.into());
+pub fn write_entry<O: Out>(out: &mut O, value: Price) {
+    if value < 0 {
+        out.push(b'-');
+    }
+    let magnitude = value.unsigned_abs();
+    write_parts(out, magnitude / UNIT as u64, magnitude % UNIT as u64, 8);
 }
 
 /// Appends a sum of quantities, each in steps of 10^-8; it may exceed 64 bits.
-pub fn write_total(out: &mut Vec<u8>, total: i128) {
-    out.extend_from_slice(shortest(total, 8).as_bytes());
-}
-
-/// Appends steps of 10^-8 with exactly so many decimals.
-pub fn write_fixed(out: &mut Vec<u8>, value: i128, decimals: usize) {
-    out.extend_from_slice(fixed(value, decimals).as_bytes());
+pub fn write_total<O: Out>(out: &mut O, total: i128) {
+    match i64::try_from(total) {
+        Ok(total) => write_entry(out, total),
+        Err(_) => {
+            if total < 0 {
+                out.push(b'-');
+            }
+            let magnitude = total.unsigned_abs();
+            write_u128(out, magnitude / UNIT as u128);
+            write_fraction(out, (magnitude % UNIT as u128) as u64, 8);
+        }
+    }
 }
 
 /// Appends a fee rate as basis points.
-pub fn write_bps(out: &mut Vec<u8>, rate: FeeRate) {
-    out.extend_from_slice(shortest(rate.into(), 4).as_bytes());
+pub fn write_bps<O: Out>(out: &mut O, rate: FeeRate) {
+    write_parts(out, u64::from(rate / 10_000), u64::from(rate % 10_000), 4);
+}
+
+fn write_parts<O: Out>(out: &mut O, whole: u64, fraction: u64, decimals: usize) {
+    write_u64(out, whole);
+    write_fraction(out, fraction, decimals);
+}
+
+/// Appends `fraction` as that many decimals without trailing zeros; nothing for zero.
+fn write_fraction<O: Out>(out: &mut O, mut fraction: u64, decimals: usize) {
+    if fraction == 0 {
+        return;
+    }
+    let mut digits = [b'0'; FRACTION_DIGITS];
+    let digits = &mut digits[..decimals];
+    for place in digits.iter_mut().rev() {
+        *place = b'0' + (fraction % 10) as u8;
+        fraction /= 10;
+    }
+    let zeros = digits.iter().rev().take_while(|byte| **byte == b'0').count();
+    out.push(b'.');
+    out.extend_from_slice(&digits[..decimals - zeros]);
 }
 
 /// Appends an unsigned integer.
-pub fn write_u64(out: &mut Vec<u8>, value: u64) {
-    out.extend_from_slice(Text::of(false, value.into(), 0).as_bytes());
+pub fn write_u64<O: Out>(out: &mut O, mut value: u64) {
+    let mut buffer = [0; 20];
+    let mut start = buffer.len();
+    loop {
+        start -= 1;
+        buffer[start] = b'0' + (value % 10) as u8;
+        value /= 10;
+        if value == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&buffer[start..]);
 }
 
 /// Appends a signed integer.
-pub fn write_i64(out: &mut Vec<u8>, value: i64) {
-    out.extend_from_slice(Text::of(value < 0, value.unsigned_abs().into(), 0).as_bytes());
+pub fn write_i64<O: Out>(out: &mut O, value: i64) {
+    if value < 0 {
+        out.push(b'-');
+    }
+    write_u64(out, value.unsigned_abs());
+}
+
+fn write_u128<O: Out>(out: &mut O, value: u128) {
+    const CUT: u128 = 10_000_000_000_000_000_000;
+    match u64::try_from(value) {
+        Ok(small) => write_u64(out, small),
+        Err(_) => {
+            write_u128(out, value / CUT);
+            write_padded(out, (value % CUT) as u64, 19);
+        }
+    }
+}
+
+/// Appends so many digits, zeros in front.
+fn write_padded<O: Out>(out: &mut O, mut value: u64, count: usize) {
+    let mut digits = [b'0'; 19];
+    for place in digits[..count].iter_mut().rev() {
+        *place = b'0' + (value % 10) as u8;
+        value /= 10;
+    }
+    out.extend_from_slice(&digits[..count]);
+}
+
+/// Appends steps of 10^-8 with exactly so many decimals, at most 8; what lies beyond is cut.
+pub fn write_fixed<O: Out>(out: &mut O, value: i128, decimals: usize) {
+    let decimals = decimals.min(8);
+    let one = POWERS[decimals];
+    let mut is_negative = value < 0;
+    let (whole, fraction) = match i64::try_from(value) {
+        Ok(small) => {
+            let steps = small.unsigned_abs() / POWERS[8 - decimals];
+            is_negative &= steps > 0;
+            (u128::from(steps / one), steps % one)
+        }
+        Err(_) => {
+            let steps = value.unsigned_abs() / u128::from(POWERS[8 - decimals]);
+            (steps / u128::from(one), (steps % u128::from(one)) as u64)
+        }
+    };
+    if is_negative {
+        out.push(b'-');
+    }
+    write_u128(out, whole);
+    if decimals > 0 {
+        out.push(b'.');
+        write_padded(out, fraction, decimals);
+    }
 }
 
 /// Decimals that a step of 10^-8 has: 1 for 0.1, 0 for 5.
@@ -421,7 +489,7 @@ mod tests {
             (123_456_789, 0, "1"),
             (i128::from(i64::MIN) * 100, 8, "-9223372036854.77580800"),
         ] {
-            assert_eq!(fixed(value, decimals).as_str(), text);
+            assert_eq!(written(|out| write_fixed(out, value, decimals)), text);
         }
         assert_eq!(
             [10_000_000, 100_000, 100_000_000, 1, 50_000_000, 1_000_000_000].map(decimals),
@@ -493,7 +561,7 @@ mod tests {
 
         #[test]
         fn wide_integers_are_written_whole(value in any::<i128>(), small in any::<i64>()) {
-            prop_assert_eq!(shortest(value, 0).as_str().to_owned(), value.to_string());
+            prop_assert_eq!(Text::of(|out| write_u128(out, value.unsigned_abs())).as_str().to_owned(), value.unsigned_abs().to_string());
             prop_assert_eq!(written(|out| write_i64(out, small)), small.to_string());
             prop_assert_eq!(written(|out| write_u64(out, small as u64)), (small as u64).to_string());
         }
@@ -503,7 +571,7 @@ mod tests {
             let other = Decimal::from_i128_with_scale(value.into(), 8).trunc_with_scale(decimals as u32);
             let text = format!("{other:.decimals$}");
             let text = if other.is_zero() { text.trim_start_matches('-') } else { &text };
-            prop_assert_eq!(fixed(value.into(), decimals).as_str().to_owned(), text);
+            prop_assert_eq!(written(|out| write_fixed(out, value.into(), decimals)), text);
         }
     }
 }

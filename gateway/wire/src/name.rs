@@ -1,6 +1,6 @@
 //! Names, addresses, hashes and ids as answers write them.
 
-use crate::decimal::shortest;
+use crate::decimal::{Text, write_u64};
 use crate::schema::{ADDRESS, HASH, SYMBOL, TOKEN, TRADE_ID, TX_HASH, UUID, pattern};
 use crate::uuid::order_uuid;
 use ringside_core::ids::text;
@@ -48,7 +48,7 @@ names! {
     /// Id of an order.
     OrderUuid(order: u64) as UUID => str::from_utf8(&order_uuid(*order)).unwrap_or_default();
     /// Number of a trade.
-    TradeId(trade: u64) as TRADE_ID => shortest((*trade).into(), 0).as_str();
+    TradeId(trade: u64) as TRADE_ID => Text::of(|out| write_u64(out, *trade)).as_str();
     /// Hash of a transaction.
     TxHash(hash: [u8; 32]) as TX_HASH => const_hex::Buffer::<32, true>::new().format(hash);
     /// A hash.

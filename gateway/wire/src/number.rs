@@ -1,7 +1,7 @@
 //! Numbers as answers write them: each a type that says its unit and its form, is written without an allocation, and is described in
 //! the document.
 
-use crate::decimal::{Text, fixed, shortest};
+use crate::decimal::{Text, write_amount, write_entry, write_fixed, write_i64, write_total, write_u64};
 use crate::schema::{DECIMAL, SIGNED, pattern};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::fmt::{Display, Formatter, Result};
 
 macro_rules! numbers {
-    ($($(#[$doc:meta])* $name:ident($($value:ident: $kind:ty),+) as $pattern:expr => $text:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident($($value:ident: $kind:ty),+) as $pattern:expr => $write:expr;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct $name($(pub $kind),+);
@@ -19,7 +19,7 @@ macro_rules! numbers {
             #[inline]
             pub fn text(self) -> Text {
                 let $name($($value),+) = self;
-                $text
+                Text::of(|out| $write(out, $($value),+))
             }
         }
 
@@ -71,37 +71,49 @@ macro_rules! described {
     };
 }
 
+fn write_micros(out: &mut Text, micros: i64) {
+    write_amount(out, i128::from(micros) * 1_000_000_000_000);
+}
+
+fn write_exact(out: &mut Text, value: i64) {
+    write_fixed(out, value.into(), 8);
+}
+
+fn write_money(out: &mut Text, micros: i64) {
+    write_fixed(out, i128::from(micros) * 100, 8);
+}
+
 numbers! {
     /// Steps of 10^-8, shortest form.
-    Units(value: i64) as DECIMAL => shortest(value.into(), 8);
+    Units(value: i64) as DECIMAL => write_entry;
     /// The same where it may be below zero.
-    SignedUnits(value: i64) as SIGNED => shortest(value.into(), 8);
+    SignedUnits(value: i64) as SIGNED => write_entry;
     /// Sums of steps of 10^-8, shortest form.
-    Total(value: i128) as DECIMAL => shortest(value, 8);
+    Total(value: i128) as DECIMAL => write_total;
     /// Micros, shortest form.
-    Micros(value: i64) as DECIMAL => shortest(value.into(), 6);
+    Micros(value: i64) as DECIMAL => write_micros;
     /// The same where it may be below zero.
-    SignedMicros(value: i64) as SIGNED => shortest(value.into(), 6);
+    SignedMicros(value: i64) as SIGNED => write_micros;
     /// Steps of 10^-18, shortest form.
-    Amount(value: i128) as DECIMAL => shortest(value, 18);
+    Amount(value: i128) as DECIMAL => write_amount;
     /// The same where it may be below zero.
-    SignedAmount(value: i128) as SIGNED => shortest(value, 18);
+    SignedAmount(value: i128) as SIGNED => write_amount;
     /// Steps of 10^-8 with exactly 8 decimals.
-    Exact(value: i64) as DECIMAL => fixed(value.into(), 8);
+    Exact(value: i64) as DECIMAL => write_exact;
     /// The same where it may be below zero.
-    SignedExact(value: i64) as SIGNED => fixed(value.into(), 8);
+    SignedExact(value: i64) as SIGNED => write_exact;
     /// Micros with exactly 8 decimals.
-    Money(value: i64) as DECIMAL => fixed(i128::from(value) * 100, 8);
+    Money(value: i64) as DECIMAL => write_money;
     /// The same where it may be below zero.
-    SignedMoney(value: i64) as SIGNED => fixed(i128::from(value) * 100, 8);
+    SignedMoney(value: i64) as SIGNED => write_money;
     /// Steps of 10^-8 with exactly so many decimals; what lies beyond is cut.
-    Fixed(value: i128, decimals: usize) as DECIMAL => fixed(value, decimals);
+    Fixed(value: i128, decimals: usize) as DECIMAL => write_fixed;
     /// The same where it may be below zero.
-    SignedFixed(value: i128, decimals: usize) as SIGNED => fixed(value, decimals);
+    SignedFixed(value: i128, decimals: usize) as SIGNED => write_fixed;
     /// An integer as text.
-    Whole(value: i128) as DECIMAL => shortest(value, 0);
+    Whole(value: i64) as DECIMAL => write_i64;
     /// The same where it may be below zero.
-    SignedWhole(value: i128) as SIGNED => shortest(value, 0);
+    SignedWhole(value: i64) as SIGNED => write_i64;
 }
 
 /// A text of a field padded with zeros.
@@ -125,7 +137,7 @@ impl Serialize for Digits {
     #[inline]
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         match self.0 {
-            Some(value) => serializer.serialize_str(shortest(value.into(), 0).as_str()),
+            Some(value) => serializer.serialize_str(Text::of(|out| write_u64(out, value)).as_str()),
             None => serializer.serialize_str(""),
         }
     }

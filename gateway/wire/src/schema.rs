@@ -103,6 +103,9 @@ fn tidy(schema: &mut Value) {
 
 fn never_null(schema: &mut Value) {
     let is_null = |schema: &Value| schema.get("type").is_some_and(|kind| kind == "null");
+    if let Some(words) = schema.get_mut("enum").and_then(Value::as_array_mut) {
+        words.retain(|word| !word.is_null());
+    }
     if let Some(kinds) = schema.get_mut("type").and_then(Value::as_array_mut) {
         kinds.retain(|kind| kind != "null");
         if let [kind] = &kinds[..] {
@@ -111,7 +114,11 @@ fn never_null(schema: &mut Value) {
     } else if let Some([one, null]) = schema.get("anyOf").and_then(Value::as_array).map(Vec::as_slice)
         && is_null(null)
     {
-        *schema = one.clone();
+        let (mut one, description) = (one.clone(), schema["description"].take());
+        if !description.is_null() {
+            one["description"] = description;
+        }
+        *schema = one;
     }
 }
 
@@ -147,9 +154,12 @@ mod tests {
         price: Option<Units>,
         #[serde(skip_serializing_if = "Option::is_none")]
         fee: Option<Money>,
+        /// Of what.
         #[serde(skip_serializing_if = "Option::is_none")]
         part: Option<Part>,
         side: Option<Side>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        other_side: Option<Side>,
     }
 
     #[derive(Serialize, JsonSchema)]
@@ -180,7 +190,8 @@ mod tests {
                     "timeMs": { "type": "integer", "description": "When." },
                     "price": { "anyOf": [decimal, { "type": "null" }] },
                     "fee": decimal,
-                    "part": { "$ref": "#/components/schemas/Part" },
+                    "part": { "$ref": "#/components/schemas/Part", "description": "Of what." },
+                    "otherSide": { "type": "string", "enum": ["BUY", "SELL"] },
                     "side": { "anyOf": [{ "type": "string", "enum": ["BUY", "SELL"] }, { "type": "null" }] },
                 },
                 "required": ["timeMs", "price", "side"],

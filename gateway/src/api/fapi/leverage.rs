@@ -103,7 +103,7 @@ async fn set_leverage(call: Call) -> Result<LeverageSet, Error> {
     let views = views(&call)?;
     let market = views.perpetuals().markets().get(market).ok_or(refusal::INTERNAL)?;
     let greatest = market.table().map_or(0, |brackets| brackets.exposure_max(leverage));
-    let max_notional_value = SignedWhole((greatest / 1_000_000).into());
+    let max_notional_value = SignedWhole(greatest / 1_000_000);
     Ok(LeverageSet { leverage, max_notional_value, symbol: Name(market.symbol) })
 }
 

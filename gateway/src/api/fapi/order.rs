@@ -485,7 +485,7 @@ async fn countdown(call: Call) -> Result<Countdown, Error> {
     carry_out(&call, command).await?;
     Ok(Countdown {
         symbol: params.get("symbol").unwrap_or("").to_owned(),
-        countdown_time: Whole(countdown_ms.into()),
+        countdown_time: Whole(countdown_ms),
     })
 }
 

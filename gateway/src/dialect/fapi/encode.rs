@@ -367,7 +367,7 @@ fn isolated_margin(held: &Held<'_>) -> SignedMoney {
 
 /// Most that may be held at its leverage, in whole units.
 pub fn exposure_max(held: &Held<'_>) -> SignedWhole {
-    SignedWhole((held.exposure_max / 1_000_000).into())
+    SignedWhole(held.exposure_max / 1_000_000)
 }
 
 /// A row of positionRisk v1 and v2.
