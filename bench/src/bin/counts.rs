@@ -283,8 +283,8 @@ mod tests {
             "spot A-1,000 all: 606.10 instructions a command, 600.00 were accepted\n"
         );
         assert_eq!(
-            faults([600.0, 1.25, 7.5, 0.2]),
-            "spot A-1,000 all: 1.25 I1 misses a command, 0.20 were accepted\n\
+            faults([600.0, 1.26, 7.5, 0.2]),
+            "spot A-1,000 all: 1.26 I1 misses a command, 0.20 were accepted\n\
              spot A-1,000 all: 0.20 L2 misses a command, 0.00 were accepted\n"
         );
         assert!(grown(&[row("spot A-1,000 takes", [1.0; 4])], &accepted).is_err());

@@ -22,10 +22,11 @@ use ringside_views::archive::archiver::Archiver;
 use ringside_views::archive::perpetual::row_of;
 use ringside_views::archive::readers::{Readers, Unreadable};
 use ringside_views::archive::rows;
-use ringside_views::history::{BalanceRecord, CreditRecord, FillQuery, OrderQuery, TimeRange, TradeRecord};
+use ringside_views::history::{BalanceRecord, CreditRecord, FillQuery, OrderQuery, TradeRecord};
 use ringside_views::kline::{Interval, KEPT, Kline};
 use ringside_views::log::{Keep, List, Row};
 use ringside_views::order::OrderRecord;
+use ringside_views::time::TimeRange;
 use ringside_views::{SharedViews, Views};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -328,7 +329,8 @@ impl Rig {
             let mut found: Vec<_> = found.collect();
             let mut expected: Vec<_> =
                 self.balances.iter().filter(|(owner, ..)| *owner == account).copied().collect();
-            (found.sort_unstable(), expected.sort_unstable());
+            found.sort_unstable();
+            expected.sort_unstable();
             assert_eq!(found, expected, "balances of {account}");
         }
         assert!(ended > 300, "too little happens: {ended} orders ended");

@@ -16,9 +16,9 @@ use ringside_core::event::{self, Event};
 use ringside_core::ids::{AccountId, MarketId, padded};
 use ringside_core::money::UNIT;
 use ringside_views::Views;
-use ringside_views::history::TimeRange;
 use ringside_views::kline::{Interval, KEPT, Kline};
 use ringside_views::ticker::Ticker;
+use ringside_views::time::TimeRange;
 use std::collections::BTreeMap;
 
 const MAKER: AccountId = 1;

@@ -11,15 +11,14 @@ use ringside_persist::archive::{ALL_FACETS, ArchiveReader, EntriesAsked};
 use ringside_views::Views;
 use ringside_views::archive::perpetual::row_of;
 use ringside_views::archive::rows;
-use ringside_views::history::{
-    BalanceRecord, CreditRecord, FillQuery, FillRecord, OrderQuery, TimeRange, TradeRecord,
-};
+use ringside_views::history::{BalanceRecord, CreditRecord, FillQuery, FillRecord, OrderQuery, TradeRecord};
 use ringside_views::kept::Kept;
 use ringside_views::kline::{Interval, Kline, KlineRow};
 use ringside_views::log::{FIRST_CANDLES, List, Log, Row};
 use ringside_views::order::OrderRecord;
 use ringside_views::perpetual::Perpetuals;
 use ringside_views::perpetual::series::{CandleQuery, INTERVALS, Source};
+use ringside_views::time::TimeRange;
 use std::fmt::Write;
 
 /// Accounts and markets that are looked at: more than there are.

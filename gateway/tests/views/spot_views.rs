@@ -14,7 +14,8 @@ use ringside_core::ids::{ALL_MARKETS, AccountId, AssetId, MarketId, OrderId};
 use ringside_core::money::{AMOUNT_UNIT, UNIT, notional};
 use ringside_core::reject::Reject;
 use ringside_views::Views;
-use ringside_views::history::{FillQuery, FillRecord, OrderQuery, TimeRange};
+use ringside_views::history::{FillQuery, FillRecord, OrderQuery};
+use ringside_views::time::TimeRange;
 use std::collections::BTreeMap;
 
 const ACCOUNTS: u64 = 12;

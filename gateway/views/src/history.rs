@@ -5,15 +5,12 @@ use super::codec::{LoadError, Reader, Writer};
 use super::log::{Added, Adding, Keep, Key, List, Log, Row};
 use super::order::OrderRecord;
 use super::spares::Restock;
+use super::time::{TimeRange, milliseconds};
 use ringside_core::command::{OrderStatus, Side};
 use ringside_core::event::{self, Event};
 use ringside_core::ids::{AccountId, AssetId, MarketId, OrderId, Sequence, TradeId};
 use ringside_core::money::{Price, Quantity, RawAmount};
 use std::sync::Arc;
-
-/// Nanoseconds of a millisecond, of a second.
-const MS_NS: i64 = 1_000_000;
-const S_NS: i64 = 1_000_000_000;
 
 /// One match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -250,40 +247,6 @@ fn balances_of(event: &Event, changed: &event::Balances) -> impl Iterator<Item =
     let quote = (changed.changed & 2 != 0 && changed.quote != changed.base)
         .then(|| row(changed.quote, changed.quote_available, changed.quote_frozen));
     base.into_iter().chain(quote)
-}
-
-/// Seconds of the UNIX epoch, both ends inclusive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TimeRange {
-    /// First second.
-    pub start_s: i64,
-    /// Last second.
-    pub end_s: i64,
-}
-
-impl TimeRange {
-    /// All of time.
-    pub const ALL: TimeRange = TimeRange { start_s: i64::MIN, end_s: i64::MAX };
-
-    /// Whether the second of `time_ns` is inside.
-    pub fn contains(&self, time_ns: i64) -> bool {
-        (self.start_s..=self.end_s).contains(&seconds(time_ns))
-    }
-
-    /// Its milliseconds, both ends inclusive.
-    pub fn milliseconds(&self) -> std::ops::RangeInclusive<i64> {
-        self.start_s.saturating_mul(1_000)..=self.end_s.saturating_mul(1_000).saturating_add(999)
-    }
-}
-
-/// The whole second of a time.
-pub fn seconds(time_ns: i64) -> i64 {
-    time_ns.div_euclid(S_NS)
-}
-
-/// The whole millisecond of a time.
-pub(crate) fn milliseconds(time_ns: i64) -> i64 {
-    time_ns.div_euclid(MS_NS)
 }
 
 /// Which orders of an account are asked for.

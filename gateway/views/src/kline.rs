@@ -5,8 +5,8 @@
 //! There is no clock: an interval is over when a command of a later time has been folded.
 
 use super::codec::{LoadError, Reader, Writer};
-use super::history::{TimeRange, seconds};
 use super::log::{FIRST_SPOT_CANDLES, Key, Row};
+use super::time::{TimeRange, seconds};
 use ringside_core::event::{self, Event};
 use ringside_core::ids::{MarketId, Sequence};
 use ringside_core::money::{Amount, Price, Quantity, notional};

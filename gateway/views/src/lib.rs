@@ -28,6 +28,7 @@ pub mod slots;
 pub mod spares;
 mod stored;
 pub mod ticker;
+pub mod time;
 pub mod unbacked;
 pub mod withdrawal;
 

@@ -110,7 +110,10 @@ pub trait Row: Stored {
     }
 }
 
-/// What a stored row is filtered by.
+/// What a stored row of a version is filtered by; nothing for bytes that are none.
+pub(crate) type FacetOf = fn(u16, &[u8]) -> Option<u8>;
+
+/// That of a row.
 pub(crate) fn facet_of<T: Row>(version: u16, bytes: &[u8]) -> Option<u8> {
     T::read(version, bytes).ok().map(|row| row.facet())
 }

@@ -2,9 +2,9 @@
 
 use super::chunked::Chunked;
 use super::codec::{LoadError, Reader, Writer};
-use super::history::milliseconds;
 use super::log::{Key, Page, Row};
 use super::slots::SlotIndex;
+use super::time::milliseconds;
 use ringside_core::command::{OrderStatus, OrderType, Side, TimeInForce};
 use ringside_core::event;
 use ringside_core::ids::{AccountId, MarketId, OrderId};

@@ -5,7 +5,7 @@
 //! inclusive, in whole seconds: trades are summed per second, and a second leaves the window whole.
 
 use super::codec::{LoadError, Reader, Writer};
-use super::history::seconds;
+use super::time::seconds;
 use ringside_core::event::{self, Event};
 use ringside_core::ids::{MarketId, Sequence};
 use ringside_core::money::{Amount, Price, Quantity, notional};

@@ -8,7 +8,7 @@ use crate::dialect::fapi::{refusal, text};
 use ringside_views::log::Page;
 use ringside_views::perpetual::interest::{InterestRecord, PERIODS};
 use ringside_wire::futures::market::InterestSample;
-use ringside_wire::number::{Name, SignedFixed};
+use ringside_wire::number::{Digits, Name, SignedFixed};
 
 const PERIOD: Param = Param::query(
     "period",
@@ -34,7 +34,7 @@ async fn samples(call: Call) -> Result<Vec<InterestSample>, Error> {
     let params = params(&call)?;
     params.text("symbol")?;
     let period = params.text("period")?;
-    let (start, end) = (params.integer("startTime")?, params.integer("endTime")?);
+    params.check_times()?;
     let limit = params.limit(30, 500)?;
     let (market, decimals) = {
         let views = views(&call)?;
@@ -43,7 +43,7 @@ async fn samples(call: Call) -> Result<Vec<InterestSample>, Error> {
     };
     let period = PERIODS.into_iter().find(|(name, ..)| *name == period);
     let (_, _, classes) = period.ok_or_else(|| refusal::not_valid("period"))?;
-    params.check_times()?;
+    let (start, end) = params.times()?;
     let page = Page::new(0, Some(market), limit).faceted(classes);
     let page = within(page, &params, start.unwrap_or(i64::MIN)..=end.unwrap_or(i64::MAX));
     let rows: Vec<InterestRecord> = call.worker.shared.history.page(&page).await.map_err(from_archive)?;
@@ -53,7 +53,7 @@ async fn samples(call: Call) -> Result<Vec<InterestSample>, Error> {
         sum_open_interest: SignedFixed(row.quantity, decimals),
         // Micros in steps of 10^-8.
         sum_open_interest_value: SignedFixed(row.value.saturating_mul(100), 8),
-        timestamp: row.time_ms,
+        timestamp: Digits(u64::try_from(row.time_ms).ok()),
     };
     Ok(rows.iter().map(show).collect())
 }

@@ -68,10 +68,10 @@ async fn cancel(call: Call) -> Result<SpotOrder, Error> {
         Some(ParsedUuid::Order(order)) => Some(order),
     };
     let account = call.account();
-    let present = find(&call, order).await?.ok_or(refusal::ORDER_NOT_FOUND)?;
-    if present.account != account {
+    if order.is_some_and(|order| rests_of_another(&call, order)) {
         return Err(refusal::FORBIDDEN.into());
     }
+    let present = find(&call, order).await?.ok_or(refusal::ORDER_NOT_FOUND)?;
     if !present.status.is_resting() {
         return Err(refusal::ORDER_NOT_FOUND.into());
     }
@@ -82,6 +82,12 @@ async fn cancel(call: Call) -> Result<SpotOrder, Error> {
     }
     let canceled = find(&call, order).await?.ok_or(refusal::INTERNAL)?;
     encode_one(&call, &canceled)
+}
+
+/// Whether an order rests that somebody else placed.
+fn rests_of_another(call: &Call, order: OrderId) -> bool {
+    let views = call.worker.shared.views.read();
+    views.open_orders().get(order).is_some_and(|open| open.account != call.account())
 }
 
 async fn cancel_all(call: Call) -> Result<Canceled, Error> {

@@ -12,7 +12,7 @@ use ringside_core::command::{
 };
 use ringside_core::ids::{AccountId, MarketId};
 use ringside_core::money::{Amount, Price, Quantity};
-use ringside_views::history::TimeRange;
+use ringside_views::time::TimeRange;
 use ringside_wire::decimal::{parse_amount, parse_entry_down, plain};
 use ringside_wire::spot::words::{SpotOrderStatus, SpotOrderType, SpotSide, SpotTimeInForce};
 use serde::Deserialize;

@@ -6,11 +6,12 @@ use ringside_core::event;
 use ringside_core::ids::AssetName;
 use ringside_core::money::{Amount, Price, Quantity, notional};
 use ringside_views::balance::BalanceRow;
-use ringside_views::history::{FillRecord, Role, TradeRecord, seconds};
+use ringside_views::history::{FillRecord, Role, TradeRecord};
 use ringside_views::kline::{Interval, Kline};
 use ringside_views::market::MarketRecord;
 use ringside_views::order::OrderRecord;
 use ringside_views::ticker::Ticker;
+use ringside_views::time::seconds;
 use ringside_wire::name::{Market, OrderUuid, Token, TradeId};
 use ringside_wire::number::{self, Bps, Total, Units};
 use ringside_wire::spot::words::{

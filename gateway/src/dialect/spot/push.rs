@@ -4,11 +4,12 @@
 use super::encode::{members, received};
 use super::{encode, words};
 use ringside_core::money::Price;
-use ringside_views::history::{FillRecord, seconds};
+use ringside_views::history::FillRecord;
 use ringside_views::kline::{Interval, Kline};
 use ringside_views::market::MarketRecord;
 use ringside_views::order::OrderRecord;
 use ringside_views::ticker::Ticker;
+use ringside_views::time::seconds;
 use ringside_wire::name::{Market, TradeId};
 use ringside_wire::number::{Amount, Total, Units};
 use ringside_wire::spot::words::{PushedTimeInForce, SpotOrderStatus};

@@ -19,10 +19,11 @@ pub mod readers;
 pub mod rows;
 
 use crate::SharedViews;
-use crate::history::{FillQuery, FillRecord, OrderQuery, TimeRange, TradeRecord};
+use crate::history::{FillQuery, FillRecord, OrderQuery, TradeRecord};
 use crate::kline::{Interval, Kline, KlineRow};
 use crate::log::Page;
 use crate::order::OrderRecord;
+use crate::time::TimeRange;
 use readers::{Readers, Unreadable};
 use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence};
 use ringside_persist::archive::ArchiveReader;

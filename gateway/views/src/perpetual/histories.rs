@@ -2,7 +2,7 @@
 
 use super::super::codec::{LoadError, Reader, Writer};
 use super::super::kept::Stored;
-use super::super::log::{Added, Adding, Archived, Keep, List, Log, Row};
+use super::super::log::{Added, Adding, Archived, FacetOf, Keep, List, Log, Row, facet_of};
 use super::interest::InterestRecord;
 use super::rows::{
     AmendRecord, FillRecord, FundingRecord, IncomeRecord, MarginRecord, MarketTrade, PreventedRecord,
@@ -10,7 +10,6 @@ use super::rows::{
 };
 use crate::Views;
 use ringside_core::ids::Sequence;
-use ringside_persist::archive::FacetOf;
 
 /// Name, row, list, and which part of a snapshot it stands in. Append.
 macro_rules! histories {
@@ -73,7 +72,7 @@ macro_rules! histories {
         /// What rows of one of the lists are filtered by, by its number.
         pub(crate) fn facets_of(number: u16) -> Option<FacetOf> {
             $(if number == List::$list as u16 && <$row as Row>::HAS_FACETS {
-                return Some(super::super::log::facet_of::<$row>);
+                return Some(facet_of::<$row>);
             })*
             None
         }

@@ -1,7 +1,6 @@
 //! Open interest of each market, sampled every five minutes: what stands after the first tick of a step is its sample.
 
 use super::super::log::{Key, Row};
-use super::super::stored::{Sum, layouts, stored};
 use super::market::PerpetualMarket;
 use ringside_core::ids::MarketId;
 
@@ -65,15 +64,6 @@ impl Row for InterestRecord {
         let begins = |(_, length, _): &(&str, i64, u32)| self.time_ms % length == 0;
         PERIODS.iter().rposition(begins).unwrap_or(0) as u8
     }
-}
-
-layouts! {
-    /// A sample.
-    InterestV1 of InterestRecord { time_ms: i64, quantity: Sum, value: Sum, market: u32, reserved: u32 }
-}
-
-stored! {
-    InterestRecord as Interest: InterestV1;
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Perpetual markets: brackets, prices and their sources, funding.
 
-use super::{layouts, stored};
+use super::{Sum, layouts, stored};
+use crate::perpetual::interest::InterestRecord;
 use crate::perpetual::rows::FundingRecord;
 use ringside_core::event;
 
@@ -29,6 +30,9 @@ layouts! {
 
     /// A funding rate that was settled.
     FundingV1 of FundingRecord { told: ToldFundingV1 }
+
+    /// A sample of open interest.
+    InterestV1 of InterestRecord { time_ms: i64, quantity: Sum, value: Sum, market: u32, reserved: u32 }
 }
 
 stored! {
@@ -37,4 +41,5 @@ stored! {
     event::PerpetualSource as Sources: SourceV1;
     event::PerpetualSourceAge as SourceAges: SourceAgeV1;
     FundingRecord as Fundings: FundingV1;
+    InterestRecord as Interest: InterestV1;
 }

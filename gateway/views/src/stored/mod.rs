@@ -21,7 +21,7 @@ use ringside_core::money::RawAmount;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// How a row, or a field of one, lies in one version: little-endian, without holes.
-pub(crate) trait Layout: FromBytes + IntoBytes + Immutable + KnownLayout + Copy {
+trait Layout: FromBytes + IntoBytes + Immutable + KnownLayout + Copy {
     /// What it is in memory.
     type Row;
 
@@ -70,7 +70,7 @@ impl<const N: usize> Layout for [u8; N] {
 /// An amount of 128 bits, low half first.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
-pub(crate) struct Wide {
+struct Wide {
     low: u64,
     high: u64,
 }
@@ -91,7 +91,7 @@ impl Layout for Wide {
 /// A sum of 128 bits, low half first.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
-pub(crate) struct Sum(Wide);
+struct Sum(Wide);
 
 impl Layout for Sum {
     type Row = i128;
@@ -147,7 +147,7 @@ macro_rules! layouts {
         })*
     };
 }
-pub(crate) use layouts;
+use layouts;
 
 /// Rows with all layouts that they ever had, the newest last.
 macro_rules! stored {
@@ -177,10 +177,10 @@ macro_rules! stored {
         const _: () = $crate::stored::check($crate::kept::Kept::$kept, &[$(size_of::<$layout>()),+]);)*
     };
 }
-pub(crate) use stored;
+use stored;
 
 /// That the table says of rows how long they are.
-pub(crate) const fn check(kept: Kept, lens: &[usize]) {
+const fn check(kept: Kept, lens: &[usize]) {
     let known = kept.lens();
     assert!(known.len() == lens.len(), "each version has a length in the table");
     let mut version = 0;
@@ -190,11 +190,11 @@ pub(crate) const fn check(kept: Kept, lens: &[usize]) {
     }
 }
 
-pub(crate) fn write<L: Layout>(row: &L::Row, bytes: &mut Vec<u8>) {
+fn write<L: Layout>(row: &L::Row, bytes: &mut Vec<u8>) {
     bytes.extend_from_slice(L::of(row).as_bytes());
 }
 
-pub(crate) fn read<L: Layout>(bytes: &[u8]) -> Option<L::Row> {
+fn read<L: Layout>(bytes: &[u8]) -> Option<L::Row> {
     L::read_from_bytes(bytes).ok().map(L::row)
 }
 
