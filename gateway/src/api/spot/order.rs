@@ -68,10 +68,10 @@ async fn cancel(call: Call) -> Result<SpotOrder, Error> {
         Some(ParsedUuid::Order(order)) => Some(order),
     };
     let account = call.account();
-    if order.is_some_and(|order| rests_of_another(&call, order)) {
-        return Err(refusal::FORBIDDEN.into());
-    }
-    let present = find(&call, order).await?.ok_or(refusal::ORDER_NOT_FOUND)?;
+    let Some(present) = find(&call, order).await? else {
+        let is_known = order.is_some_and(|order| is_in_memory(&call, order));
+        return Err(if is_known { refusal::FORBIDDEN } else { refusal::ORDER_NOT_FOUND }.into());
+    };
     if !present.status.is_resting() {
         return Err(refusal::ORDER_NOT_FOUND.into());
     }
@@ -84,10 +84,12 @@ async fn cancel(call: Call) -> Result<SpotOrder, Error> {
     encode_one(&call, &canceled)
 }
 
-/// Whether an order rests that somebody else placed.
-fn rests_of_another(call: &Call, order: OrderId) -> bool {
+/// Whether anybody's order of an id rests, or has ended and is still in memory. The archive knows orders by their owners alone: of one
+/// that has left memory nobody but its owner learns anything.
+fn is_in_memory(call: &Call, order: OrderId) -> bool {
     let views = call.worker.shared.views.read();
-    views.open_orders().get(order).is_some_and(|open| open.account != call.account())
+    views.open_orders().get(order).is_some()
+        || views.history().ended().iter().rev().any(|ended| ended.order == order)
 }
 
 async fn cancel_all(call: Call) -> Result<Canceled, Error> {
