@@ -19,7 +19,7 @@ use ringside_persist::archive::{ALL_FACETS, Archive, ArchiveError, ArchiveReader
 use ringside_persist::recover::machine::Fold;
 use ringside_views::archive::History;
 use ringside_views::archive::archiver::Archiver;
-use ringside_views::archive::perpetual::row_of;
+use ringside_views::archive::pages::row_of;
 use ringside_views::archive::readers::{Readers, Unreadable};
 use ringside_views::archive::rows;
 use ringside_views::history::{BalanceRecord, CreditRecord, FillQuery, OrderQuery, TradeRecord};

@@ -13,7 +13,7 @@ use ringside_persist::recover::machine::Fold;
 use ringside_views::archive::History;
 use ringside_views::archive::archiver::Archiver;
 use ringside_views::archive::keyset::Walk;
-use ringside_views::archive::perpetual::{ORDERS, Source as RowSource, source};
+use ringside_views::archive::pages::{ORDERS, Source as RowSource, source};
 use ringside_views::archive::readers::Readers;
 use ringside_views::archive::rows;
 use ringside_views::log::{ALL_FACETS, Archived, Keep, Page, Place, Row};

@@ -9,7 +9,7 @@ use ringside_core::money::kept_rate;
 use ringside_persist::archive::row::Entry;
 use ringside_persist::archive::{ALL_FACETS, ArchiveReader, EntriesAsked};
 use ringside_views::Views;
-use ringside_views::archive::perpetual::row_of;
+use ringside_views::archive::pages::row_of;
 use ringside_views::archive::rows;
 use ringside_views::history::{BalanceRecord, CreditRecord, FillQuery, FillRecord, OrderQuery, TradeRecord};
 use ringside_views::kept::Kept;

@@ -21,7 +21,7 @@ use ringside_persist::archive::sqlite::Sqlite;
 use ringside_persist::archive::{Archive, ArchiveError, Mark};
 use ringside_persist::recover::machine::Fold;
 use ringside_views::archive::archiver::Archiver;
-use ringside_views::archive::perpetual::row_of;
+use ringside_views::archive::pages::row_of;
 use ringside_views::archive::rows;
 use ringside_views::archive::rows::facets_of;
 use ringside_views::history::{BalanceRecord, CreditRecord, FillRecord as SpotFill, TradeRecord};

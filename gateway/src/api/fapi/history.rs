@@ -7,7 +7,7 @@ use super::{
 use crate::api::{Call, Error, Query, Route, Weighed, later};
 use crate::dialect::fapi::{encode, refusal};
 use ringside_core::command::SelfTradePrevention;
-use ringside_views::archive::perpetual::source;
+use ringside_views::archive::pages::source;
 use ringside_views::log::Page;
 use ringside_views::perpetual::rows::{FillRecord, IncomeKind, IncomeRecord, MarginRecord, PreventedRecord};
 use ringside_wire::futures::history::{FuturesFill, FuturesIncome, FuturesPreventedMatch, MarginMoved};

@@ -4,7 +4,7 @@
 //! the same wherever it begins. Rows that come while somebody turns pages stand behind all that were passed, as time never falls.
 
 use super::History;
-use super::perpetual::{ORDERS, Source, source};
+use super::pages::{ORDERS, Source, source};
 use super::readers::Unreadable;
 use crate::log::{Page, Place, Row};
 use crate::perpetual::order::OrderRecord;

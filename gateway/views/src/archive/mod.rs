@@ -6,7 +6,7 @@
 //! answer is that of the moment of the lock, however far either tier moves on meanwhile.
 //!
 //! - [`archiver`]: the fold that feeds the archive, on the follower. [`readers`]: the threads that read it.
-//! - [`perpetual`]: the same for the histories of the perpetual side.
+//! - [`pages`]: pages of any list; and what orders, trades and candles of the perpetual side are asked beside.
 //! - [`keyset`]: rows over several markets, from a place on.
 //! - [`rows`]: records of the views as rows of the archive, and back.
 //!
@@ -14,7 +14,7 @@
 
 pub mod archiver;
 pub mod keyset;
-pub mod perpetual;
+pub mod pages;
 pub mod readers;
 pub mod rows;
 
@@ -68,7 +68,7 @@ impl History {
     /// The order of an id of an account, resting or ended.
     pub async fn order(&self, account: AccountId, order: OrderId) -> Result<Option<OrderRecord>, Unreadable> {
         let page = Page::new(account, None, 1).of_id(order);
-        Ok(self.look(perpetual::SPOT_ORDERS, &page).await?.rows.pop())
+        Ok(self.look(pages::SPOT_ORDERS, &page).await?.rows.pop())
     }
 
     /// Orders of an account, newest placement first.
@@ -84,7 +84,7 @@ impl History {
             rows.truncate(query.limit);
             return Ok(rows);
         }
-        let mut rows = self.look(perpetual::SPOT_ORDERS, &page).await?.rows;
+        let mut rows = self.look(pages::SPOT_ORDERS, &page).await?.rows;
         rows.reverse();
         Ok(rows)
     }
@@ -127,9 +127,9 @@ impl History {
         let before = TimeRange { start_s: opens.start_s, end_s: opens.end_s.min(since_s - 1) };
         let missing = if oldest { limit } else { limit - held.len() };
         let page = Page::new(0, Some(market), missing).within(before.milliseconds()).oldest(oldest);
-        let asked = perpetual::asked(interval.list(), &page, Sequence::MAX);
+        let asked = pages::asked(interval.list(), &page, Sequence::MAX);
         let ask = move |archive: &mut dyn ArchiveReader| {
-            let found: Vec<KlineRow> = perpetual::few(archive, &asked)?;
+            let found: Vec<KlineRow> = pages::few(archive, &asked)?;
             Ok((archive.mark()?, found))
         };
         let (mark, mut found) = self.readers()?.ask(ask).await?;

@@ -1,4 +1,4 @@
-//! Histories of the perpetual side in two tiers, joined as the module above says: one lock, then the archive up to the sequence
+//! Histories in two tiers, joined as the module above says: one lock, then the archive up to the sequence
 //! that the log had forgotten at that moment. What takes long is looked at in stretches: of the views, which are held for one
 //! alone, and of the archive, in turns ([`super::readers`]).
 
