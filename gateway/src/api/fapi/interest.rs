@@ -6,15 +6,20 @@ use crate::api::{Call, Error, Route, later};
 use crate::auth::access::Auth;
 use crate::dialect::fapi::{refusal, text};
 use ringside_views::log::Page;
-use ringside_views::perpetual::interest::{InterestRecord, PERIODS};
+use ringside_views::perpetual::interest::{InterestRecord, PERIODS, classes};
 use ringside_wire::futures::market::InterestSample;
 use ringside_wire::number::{Digits, Name, SignedFixed};
 
-const PERIOD: Param = Param::query(
-    "period",
-    Shape::OneOf(&["5m", "15m", "30m", "1h", "2h", "4h", "6h", "12h", "1d"]),
-    "From one sample to the next",
-);
+const PERIOD: Param = Param::query("period", Shape::OneOf(&NAMES), "From one sample to the next");
+const NAMES: [&str; PERIODS.len()] = {
+    let mut names = [""; PERIODS.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = PERIODS[at].0;
+        at += 1;
+    }
+    names
+};
 
 /// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[of("/fapi/v1/openInterestHist"), of("/futures/data/openInterestHist")];
@@ -41,8 +46,7 @@ async fn samples(call: Call) -> Result<Vec<InterestSample>, Error> {
         let market = market(&views, &params)?;
         (market.market, text::decimals(market.lot()))
     };
-    let period = PERIODS.into_iter().find(|(name, ..)| *name == period);
-    let (_, _, classes) = period.ok_or_else(|| refusal::not_valid("period"))?;
+    let classes = classes(period).ok_or_else(|| refusal::not_valid("period"))?;
     let (start, end) = params.times()?;
     let page = Page::new(0, Some(market), limit).faceted(classes);
     let page = within(page, &params, start.unwrap_or(i64::MIN)..=end.unwrap_or(i64::MAX));
