@@ -298,6 +298,9 @@ impl Rig {
             self.reference.history().last_trade(market)
         );
 
+        let known = 1 + self.random.below(self.orders.max(1));
+        let owner = (0..=ACCOUNTS as AccountId).find(|owner| self.reference.order(*owner, known).is_some());
+        assert_eq!(self.runtime.block_on(self.history.owner(known)), Ok(owner), "owner of {known}");
         for order in [0, self.orders + 1, 1 + self.random.below(self.orders.max(1))] {
             let found = self.runtime.block_on(self.history.order(account, order)).expect("history is read");
             assert_eq!(found, self.reference.order(account, order), "order {order} of {account}");

@@ -11,7 +11,9 @@ use ringside_persist::archive::{ALL_FACETS, ArchiveReader, EntriesAsked};
 use ringside_views::Views;
 use ringside_views::archive::pages::row_of;
 use ringside_views::archive::rows;
-use ringside_views::history::{BalanceRecord, CreditRecord, FillQuery, FillRecord, OrderQuery, TradeRecord};
+use ringside_views::history::{
+    BalanceRecord, CreditRecord, FillQuery, FillRecord, OrderQuery, OwnerRecord, TradeRecord,
+};
 use ringside_views::kept::Kept;
 use ringside_views::kline::{Interval, Kline, KlineRow};
 use ringside_views::log::{FIRST_CANDLES, List, Log, Row};
@@ -342,12 +344,17 @@ pub(crate) fn archive(reader: &mut dyn ArchiveReader) -> String {
     let out = &mut out;
     let mark = reader.mark().expect("a mark");
     line!(out, "archived {} {}", mark.sequence, mark.time_ns);
-    // Fills were counted as their trades.
+    // Fills were counted as their trades, owners of orders with them.
     let fills_of = |reader: &mut dyn ArchiveReader, account| -> Vec<FillRecord> {
         rows_of(reader, List::SpotFills as u16, account)
     };
     let count: usize = (0..ACCOUNTS).map(|account| fills_of(reader, account).len()).sum();
-    line!(out, "rows {}", reader.rows().expect("a number of rows") - count as u64);
+    let owners: Vec<OwnerRecord> = rows_of(reader, List::SpotOwners as u16, 0);
+    let rows = reader.rows().expect("a number of rows");
+    line!(out, "rows {}", rows - (count + owners.len()) as u64);
+    if has(Kept::SpotOwners, 1) {
+        owners.iter().for_each(|row| line!(out, "owner {} {} {}", row.order, row.created_ms, row.account));
+    }
     for account in 0..ACCOUNTS {
         let mut orders: Vec<OrderRecord> = rows_of(reader, List::SpotOrders as u16, account);
         orders.sort_by_key(|row| std::cmp::Reverse(row.order));

@@ -24,7 +24,9 @@ use ringside_views::archive::archiver::Archiver;
 use ringside_views::archive::pages::row_of;
 use ringside_views::archive::rows;
 use ringside_views::archive::rows::facets_of;
-use ringside_views::history::{BalanceRecord, CreditRecord, FillRecord as SpotFill, TradeRecord};
+use ringside_views::history::{
+    BalanceRecord, CreditRecord, FillRecord as SpotFill, OwnerRecord, TradeRecord,
+};
 use ringside_views::idempotency::KeyedOrder;
 use ringside_views::kept::{Kept, RowError, Stored};
 use ringside_views::kline::KlineRow;
@@ -48,7 +50,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Once};
 
 /// Of each snapshot and archive the lists that are not of version 1 in it; 0 where it has no such list.
-const VERSIONS: [&[(Kept, u16)]; 8] = [
+const VERSIONS: [&[(Kept, u16)]; 9] = [
     &[
         (Kept::Tokens, 0),
         (Kept::VaultBooks, 0),
@@ -66,6 +68,7 @@ const VERSIONS: [&[(Kept, u16)]; 8] = [
         (Kept::BalanceRows, 0),
         (Kept::SpotCandles, 0),
         (Kept::Interest, 0),
+        (Kept::SpotOwners, 0),
     ],
     &[
         (Kept::Orders, 2),
@@ -86,6 +89,7 @@ const VERSIONS: [&[(Kept, u16)]; 8] = [
         (Kept::BalanceRows, 0),
         (Kept::SpotCandles, 0),
         (Kept::Interest, 0),
+        (Kept::SpotOwners, 0),
     ],
     &[
         (Kept::Orders, 2),
@@ -104,6 +108,7 @@ const VERSIONS: [&[(Kept, u16)]; 8] = [
         (Kept::BalanceRows, 0),
         (Kept::SpotCandles, 0),
         (Kept::Interest, 0),
+        (Kept::SpotOwners, 0),
     ],
     &[
         (Kept::Orders, 2),
@@ -118,6 +123,7 @@ const VERSIONS: [&[(Kept, u16)]; 8] = [
         (Kept::BalanceRows, 0),
         (Kept::SpotCandles, 0),
         (Kept::Interest, 0),
+        (Kept::SpotOwners, 0),
     ],
     &[
         (Kept::Orders, 2),
@@ -131,6 +137,7 @@ const VERSIONS: [&[(Kept, u16)]; 8] = [
         (Kept::BalanceRows, 0),
         (Kept::SpotCandles, 0),
         (Kept::Interest, 0),
+        (Kept::SpotOwners, 0),
     ],
     &[
         (Kept::Orders, 2),
@@ -143,8 +150,16 @@ const VERSIONS: [&[(Kept, u16)]; 8] = [
         (Kept::BalanceRows, 0),
         (Kept::SpotCandles, 0),
         (Kept::Interest, 0),
+        (Kept::SpotOwners, 0),
     ],
-    &[(Kept::Orders, 2), (Kept::PerpetualMarkets, 2), (Kept::Withdrawals, 2), (Kept::Interest, 0)],
+    &[
+        (Kept::Orders, 2),
+        (Kept::PerpetualMarkets, 2),
+        (Kept::Withdrawals, 2),
+        (Kept::Interest, 0),
+        (Kept::SpotOwners, 0),
+    ],
+    &[(Kept::Orders, 2), (Kept::PerpetualMarkets, 2), (Kept::Withdrawals, 2), (Kept::SpotOwners, 0)],
     &[(Kept::Orders, 2), (Kept::PerpetualMarkets, 2), (Kept::Withdrawals, 2)],
 ];
 const JOURNAL: [u8; 16] = [6; 16];
@@ -230,6 +245,7 @@ pub(crate) fn hex_of_entry(entry: &Entry) -> String {
         16 => read::<CreditRecord>(entry),
         17 => read::<BalanceRecord>(entry),
         18 => read::<InterestRecord>(entry),
+        19 => read::<OwnerRecord>(entry),
         FIRST_SPOT_CANDLES.. => read::<KlineRow>(entry),
         FIRST_CANDLES.. => read::<ClosedCandle>(entry),
         number => panic!("no list has the number {number}"),
@@ -292,6 +308,7 @@ fn layouts_are_those_that_were_written() {
     check::<BalanceRecord>(&mut seen);
     check::<KlineRow>(&mut seen);
     check::<InterestRecord>(&mut seen);
+    check::<OwnerRecord>(&mut seen);
     check::<ForcedRecord>(&mut seen);
     check::<FillRecord>(&mut seen);
     check::<IncomeRecord>(&mut seen);

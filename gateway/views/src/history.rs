@@ -2,6 +2,7 @@
 //! as they were.
 
 use super::codec::{LoadError, Reader, Writer};
+use super::kept::Kept;
 use super::log::{Added, Adding, Keep, Key, List, Log, Row};
 use super::order::OrderRecord;
 use super::spares::Restock;
@@ -180,6 +181,33 @@ impl Row for FillRecord {
     }
 }
 
+/// Whose an ended order was, by its id alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnerRecord {
+    /// Order id.
+    pub order: OrderId,
+    /// When it was placed, UNIX milliseconds.
+    pub created_ms: i64,
+    /// Account id.
+    pub account: AccountId,
+    /// Reserved: zero.
+    pub reserved: u32,
+}
+
+impl OwnerRecord {
+    /// That of an order.
+    pub fn of(order: &OrderRecord) -> OwnerRecord {
+        let created_ms = milliseconds(order.created_ns);
+        OwnerRecord { order: order.order, created_ms, account: order.account, reserved: 0 }
+    }
+}
+
+impl Row for OwnerRecord {
+    fn key(&self) -> Key {
+        Key { owner: 0, market: 0, id: self.order, time_ms: self.created_ms, tag: 0 }
+    }
+}
+
 /// A balance raised by the administrator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CreditRecord {
@@ -281,6 +309,7 @@ pub struct FillQuery {
 #[derive(Clone, Debug)]
 pub struct SpotHistory {
     ended: Log<OrderRecord>,
+    owners: Log<OwnerRecord>,
     fills: Log<FillRecord>,
     trades: Log<TradeRecord>,
     credits: Log<CreditRecord>,
@@ -295,6 +324,7 @@ impl SpotHistory {
     pub(super) fn new(keep: Keep) -> SpotHistory {
         SpotHistory {
             ended: Log::new(keep),
+            owners: Log::new(keep),
             fills: Log::new(keep),
             trades: Log::new(keep),
             credits: Log::new(keep),
@@ -309,12 +339,17 @@ impl SpotHistory {
     }
 
     pub(super) fn spares(&self) -> Vec<Arc<dyn Restock>> {
-        vec![self.ended.spares(), self.fills.spares(), self.trades.spares()]
+        vec![self.ended.spares(), self.owners.spares(), self.fills.spares(), self.trades.spares()]
     }
 
     /// Ended orders.
     pub fn ended(&self) -> &Log<OrderRecord> {
         &self.ended
+    }
+
+    /// Whose they were.
+    pub fn owners(&self) -> &Log<OwnerRecord> {
+        &self.owners
     }
 
     /// Each account's halves of trades.
@@ -343,6 +378,7 @@ impl SpotHistory {
     }
 
     pub(super) fn order_ended(&mut self, order: OrderRecord, sequence: Sequence) {
+        self.owners.push(sequence, OwnerRecord::of(&order));
         self.ended.push(sequence, order);
     }
 
@@ -350,7 +386,7 @@ impl SpotHistory {
     /// could make the archive grow.
     pub(super) fn order_refused(&mut self, order: OrderRecord, sequence: Sequence) {
         if self.keep != Keep::Nothing {
-            self.ended.push(sequence, order);
+            self.order_ended(order, sequence);
         }
     }
 
@@ -389,6 +425,7 @@ impl SpotHistory {
     /// Everything of `archived` and before can be read elsewhere.
     pub(super) fn forget(&mut self, archived: Sequence) {
         self.ended.forget(archived);
+        self.owners.forget(archived);
         self.fills.forget(archived);
         self.trades.forget(archived);
         self.credits.forget(archived);
@@ -398,12 +435,13 @@ impl SpotHistory {
     /// Rows of this command and before are in memory no longer, or not all of them.
     pub fn forgotten(&self) -> Sequence {
         let trades = self.fills.forgotten().max(self.trades.forgotten());
-        self.ended.forgotten().max(trades).max(self.credits.forgotten())
+        self.ended.forgotten().max(self.owners.forgotten()).max(trades).max(self.credits.forgotten())
     }
 
     /// Gives what the running command added, where nothing is kept.
     pub(super) fn take<F: FnMut(Added<'_>)>(&self, adding: &mut Adding<F>) {
         adding.all(&self.ended, List::SpotOrders);
+        adding.all(&self.owners, List::SpotOwners);
         adding.all(&self.fills, List::SpotFills);
         adding.all(&self.trades, List::SpotTrades);
         adding.all(&self.credits, List::Credits);
@@ -417,6 +455,7 @@ impl SpotHistory {
         self.credits.save(writer);
         writer.count(self.last_trades.iter().flatten().count());
         self.last_trades.iter().flatten().for_each(|trade| writer.record(trade));
+        self.owners.save(writer);
     }
 
     pub(super) fn load(reader: &mut Reader<'_>, keep: Keep) -> Result<SpotHistory, LoadError> {
@@ -433,6 +472,9 @@ impl SpotHistory {
                 return Err(reader.bad("market"));
             }
             loaded.set_last(trade);
+        }
+        if reader.has(Kept::SpotOwners) {
+            loaded.owners = Log::load(reader, keep)?;
         }
         Ok(loaded)
     }
@@ -470,6 +512,7 @@ impl SpotHistory {
         }
         let mut loaded = SpotHistory {
             ended: Log::new(keep).forgotten_through(through),
+            owners: Log::new(keep).forgotten_through(through),
             fills: Log::new(keep).forgotten_through(through),
             trades: Log::new(keep).forgotten_through(through),
             ..SpotHistory::new(keep)

@@ -101,6 +101,7 @@ kept! {
     BalanceRows "rows of balances" since 8, rows of 64;
     SpotCandles "rows of spot candles" since 8, rows of 88;
     Interest "open interest" since 8, rows of 48;
+    SpotOwners "owners of spot orders" since 8, rows of 24;
 }
 
 impl Kept {

@@ -59,13 +59,21 @@ pub enum List {
     BalanceChanges = 17,
     /// Samples of open interest.
     Interest = 18,
+    /// Whose ended orders of the spot side were.
+    SpotOwners = 19,
 }
 
 impl List {
     /// Of those whose rows may come after others of a larger id: orders end in another order than they are placed, and what
     /// operators did in another than they noted it.
-    const LATE: [List; 5] =
-        [List::Orders, List::ServiceOrders, List::ForcedOrders, List::Operators, List::SpotOrders];
+    const LATE: [List; 6] = [
+        List::Orders,
+        List::ServiceOrders,
+        List::ForcedOrders,
+        List::Operators,
+        List::SpotOrders,
+        List::SpotOwners,
+    ];
 
     /// Whether a list is one of [`List::LATE`], by its number.
     pub fn is_late(number: u16) -> bool {

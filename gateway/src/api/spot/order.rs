@@ -68,10 +68,14 @@ async fn cancel(call: Call) -> Result<SpotOrder, Error> {
         Some(ParsedUuid::Order(order)) => Some(order),
     };
     let account = call.account();
-    let Some(present) = find(&call, order).await? else {
-        let is_known = order.is_some_and(|order| is_in_memory(&call, order));
-        return Err(if is_known { refusal::FORBIDDEN } else { refusal::ORDER_NOT_FOUND }.into());
-    };
+    // Whose it is is judged first.
+    let order = order.ok_or(refusal::ORDER_NOT_FOUND)?;
+    super::check_views(&call)?;
+    let owner = call.worker.shared.history.owner(order).await?.ok_or(refusal::ORDER_NOT_FOUND)?;
+    if owner != account {
+        return Err(refusal::FORBIDDEN.into());
+    }
+    let present = find(&call, Some(order)).await?.ok_or(refusal::ORDER_NOT_FOUND)?;
     if !present.status.is_resting() {
         return Err(refusal::ORDER_NOT_FOUND.into());
     }
@@ -80,16 +84,8 @@ async fn cancel(call: Call) -> Result<SpotOrder, Error> {
     if let Some(reject) = reply.done.rejected() {
         return Err(refusal::of_reject(reject).into());
     }
-    let canceled = find(&call, order).await?.ok_or(refusal::INTERNAL)?;
+    let canceled = find(&call, Some(order)).await?.ok_or(refusal::INTERNAL)?;
     encode_one(&call, &canceled)
-}
-
-/// Whether anybody's order of an id rests, or has ended and is still in memory. The archive knows orders by their owners alone: of one
-/// that has left memory nobody but its owner learns anything.
-fn is_in_memory(call: &Call, order: OrderId) -> bool {
-    let views = call.worker.shared.views.read();
-    views.open_orders().get(order).is_some()
-        || views.history().ended().iter().rev().any(|ended| ended.order == order)
 }
 
 async fn cancel_all(call: Call) -> Result<Canceled, Error> {

@@ -19,7 +19,7 @@ pub mod readers;
 pub mod rows;
 
 use crate::SharedViews;
-use crate::history::{FillQuery, FillRecord, OrderQuery, TradeRecord};
+use crate::history::{FillQuery, FillRecord, OrderQuery, OwnerRecord, TradeRecord};
 use crate::kline::{Interval, Kline, KlineRow};
 use crate::log::Page;
 use crate::order::OrderRecord;
@@ -69,6 +69,15 @@ impl History {
     pub async fn order(&self, account: AccountId, order: OrderId) -> Result<Option<OrderRecord>, Unreadable> {
         let page = Page::new(account, None, 1).of_id(order);
         Ok(self.look(pages::SPOT_ORDERS, &page).await?.rows.pop())
+    }
+
+    /// Whose the order of an id is, resting or ended.
+    pub async fn owner(&self, order: OrderId) -> Result<Option<AccountId>, Unreadable> {
+        if let Some(open) = self.views.read().open_orders().get(order) {
+            return Ok(Some(open.account));
+        }
+        let rows: Vec<OwnerRecord> = self.page(&Page::new(0, Some(0), 1).of_id(order)).await?;
+        Ok(rows.first().map(|row| row.account))
     }
 
     /// Orders of an account, newest placement first.

@@ -42,6 +42,7 @@ archived! {
     OrderRecord: Orders = |views| views.perpetuals().orders().ended();
     ForcedRecord: ForcedOrders = |views| views.perpetuals().orders().forced();
     OperatorRecord: Operators = |views| views.perpetuals().operators().log();
+    spot::OwnerRecord: SpotOwners = |views| views.history().owners();
     spot::FillRecord: SpotFills = |views| views.history().fills();
     spot::TradeRecord: SpotTrades = |views| views.history().trades();
 }

@@ -1,6 +1,6 @@
 //! Rows of the views as entries of the archive, and what archives of before had instead.
 
-use crate::history::{BalanceRecord, CreditRecord, FillRecord, TradeRecord};
+use crate::history::{BalanceRecord, CreditRecord, FillRecord, OwnerRecord, TradeRecord};
 use crate::kline::{Interval, Kline, KlineRow};
 use crate::log::{Added, List as Number, Row, facet_of};
 use crate::order;
@@ -69,6 +69,7 @@ pub fn entries_of(before: &Before, entries: &mut Vec<Entry>) {
                 updated_ns: row.updated_ns,
             };
             entries.push(entry(Number::SpotOrders as u16, &order, row.sequence));
+            entries.push(entry(Number::SpotOwners as u16, &OwnerRecord::of(&order), row.sequence));
         }
         Before::Trade(row) => {
             let trade = TradeRecord {

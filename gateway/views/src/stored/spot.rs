@@ -1,7 +1,7 @@
 //! The histories of the spot side.
 
 use super::{Layout, Sum, Wide, layouts, read, stored, write};
-use crate::history::{BalanceRecord, CreditRecord, FillRecord, TradeRecord};
+use crate::history::{BalanceRecord, CreditRecord, FillRecord, OwnerRecord, TradeRecord};
 use crate::kept::{Kept, Stored};
 use crate::kline::{Kline, KlineRow};
 use crate::order::OrderRecord;
@@ -79,6 +79,9 @@ layouts! {
         price: i64, quantity: i64, filled: i64, quote_quantity: Sum, traded: Sum, created_ns: i64, updated_ns: i64,
     }
 
+    /// Whose an ended order was.
+    OwnerV1 of OwnerRecord { order: u64, created_ms: i64, account: u32, reserved: u32 }
+
     /// A trade.
     TradeV1 of TradeRecord {
         trade: u64, market: u32, taker_side: u32, price: i64, quantity: i64, maker_order: u64, taker_order: u64,
@@ -111,6 +114,7 @@ layouts! {
 }
 
 stored! {
+    OwnerRecord as SpotOwners: OwnerV1;
     TradeRecord as SpotTradeRows: TradeV1;
     FillRecord as SpotFillRows: FillV1;
     CreditRecord as CreditRows: CreditV1;
