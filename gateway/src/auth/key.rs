@@ -5,7 +5,8 @@
 //! `/fapi` dialect.
 
 use crate::auth::access::Permission;
-use crate::auth::key_log::{KeyLog, KeyLogError, KeyRecord, Record, Resealed};
+use crate::auth::credential_log::CredentialLog;
+use crate::auth::key_log::{KeyLogError, KeyRecord, Record, Resealed};
 use crate::auth::seal::{SealError, Sealer};
 use crate::auth::secret::{self, RandomError};
 use crate::auth::signed::Signer;
@@ -15,7 +16,6 @@ use ringside_core::ids::{AccountId, Address};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::path::Path;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use zeroize::Zeroizing;
@@ -115,7 +115,7 @@ struct Index {
 }
 
 struct Writer {
-    log: KeyLog,
+    log: Box<dyn CredentialLog<Record>>,
     next_id: u64,
     /// Uses as the file knows them.
     noted: HashMap<u64, i64>,
@@ -131,10 +131,13 @@ pub struct Opened {
 }
 
 impl KeyStore {
-    /// Reads the file, rewrites it without what is dead, and opens it. Refuses where a key does not open under the sealer:
+    /// Replays the log and begins it anew without what is dead. Refuses where a key does not open under the sealer:
     /// the key-encryption key is then another one.
-    pub fn open(path: &Path, sealer: Sealer) -> Result<(KeyStore, Opened), KeyError> {
-        let (records, dropped_bytes) = KeyLog::read(path)?;
+    pub fn open(
+        mut log: Box<dyn CredentialLog<Record>>,
+        sealer: Sealer,
+    ) -> Result<(KeyStore, Opened), KeyError> {
+        let (records, dropped_bytes) = log.replay()?;
         let mut keys: HashMap<u64, KeyRecord> = HashMap::new();
         let mut next_id = 1;
         for record in records {
@@ -157,7 +160,7 @@ impl KeyStore {
         if let Some(key) = keys.first() {
             sealer.open(&context(key), &key.sealed)?;
         }
-        let log = KeyLog::renew(path, &live(next_id, &keys))?;
+        log.begin(&live(next_id, &keys))?;
         let noted = keys.iter().filter_map(|key| Some((key.id, key.last_used_at?))).collect();
         let opened = Opened { keys: keys.len(), dropped_bytes };
         let mut index = Index::default();
@@ -173,7 +176,7 @@ impl KeyStore {
         Ok((store, opened))
     }
 
-    /// Whether its file failed: it takes nothing more before a restart.
+    /// Whether its log failed: it takes nothing more before a restart.
     pub fn has_failed(&self) -> bool {
         self.writer.lock().log.has_failed()
     }
@@ -208,7 +211,6 @@ impl KeyStore {
         now_s: i64,
     ) -> Result<(Arc<ApiKey>, Credentials), KeyError> {
         let mut writer = self.writer.lock();
-        self.shorten(&mut writer)?;
         if self.index.read().by_account.get(&account).is_some_and(|keys| keys.len() >= KEYS_PER_ACCOUNT) {
             return Err(KeyError::TooMany);
         }
@@ -231,7 +233,7 @@ impl KeyStore {
         };
         let plain = Zeroizing::new([credentials.key.as_bytes(), credentials.secret.as_bytes()].concat());
         record.sealed = self.sealer.seal(&context(&record), &plain)?;
-        writer.log.append(&Record::Put(record.clone()), true)?;
+        self.append(&mut writer, &Record::Put(record.clone()), true)?;
         writer.next_id += 1;
         Ok((self.changed(|index| index.put(ApiKey::new(record, None))), credentials))
     }
@@ -239,7 +241,6 @@ impl KeyStore {
     /// Changes a key. Blocks for a sync of the disk.
     pub fn change(&self, account: AccountId, id: u64, change: KeyChange) -> Result<Arc<ApiKey>, KeyError> {
         let mut writer = self.writer.lock();
-        self.shorten(&mut writer)?;
         let key = self.of_account(account, id)?;
         let mut record = key.record.clone();
         if let Some(label) = change.label {
@@ -255,7 +256,7 @@ impl KeyStore {
             record.enabled = enabled;
         }
         record.last_used_at = key.last_used_at_s();
-        writer.log.append(&Record::Put(record.clone()), true)?;
+        self.append(&mut writer, &Record::Put(record.clone()), true)?;
         Ok(self.changed(|index| index.put(ApiKey::new(record, Some(key.last_used_s.clone())))))
     }
 
@@ -263,7 +264,7 @@ impl KeyStore {
     pub fn delete(&self, account: AccountId, id: u64) -> Result<(), KeyError> {
         let mut writer = self.writer.lock();
         let key = self.of_account(account, id)?;
-        writer.log.append(&Record::Deleted { id }, true)?;
+        self.append(&mut writer, &Record::Deleted { id }, true)?;
         writer.noted.remove(&id);
         self.changed(|index| index.remove(&key));
         Ok(())
@@ -272,23 +273,21 @@ impl KeyStore {
     /// Notes in the file when keys were last used, where that has changed. Not synced yet when this returns.
     pub fn note_uses(&self) -> Result<(), KeyError> {
         let mut writer = self.writer.lock();
-        self.shorten(&mut writer)?;
         let uses: Vec<(u64, i64)> = {
             let index = self.index.read();
             let used = index.by_hash.values().filter_map(|key| Some((key.id(), key.last_used_at_s()?)));
             used.filter(|(id, at)| writer.noted.get(id) != Some(at)).collect()
         };
         for uses in uses.chunks(USES_MAX) {
-            writer.log.append(&Record::Used(uses.to_vec()), false)?;
+            self.append(&mut writer, &Record::Used(uses.to_vec()), false)?;
             writer.noted.extend(uses.iter().copied());
         }
         Ok(())
     }
 
-    /// Rewrites the file without what is dead, where most of it is.
-    fn shorten(&self, writer: &mut Writer) -> Result<(), KeyError> {
+    fn append(&self, writer: &mut Writer, record: &Record, is_synced: bool) -> Result<(), KeyError> {
         let Writer { log, next_id, noted } = writer;
-        log.shorten(|| {
+        let mut every = || {
             let index = self.index.read();
             let record =
                 |key: &Arc<ApiKey>| KeyRecord { last_used_at: key.last_used_at_s(), ..key.record.clone() };
@@ -296,8 +295,8 @@ impl KeyStore {
             keys.sort_unstable_by_key(|key| key.id);
             *noted = keys.iter().filter_map(|key| Some((key.id, key.last_used_at?))).collect();
             live(*next_id, &keys)
-        })?;
-        Ok(())
+        };
+        Ok(log.append(record, is_synced, &mut every)?)
     }
 
     /// Key and secret in clear.
@@ -456,6 +455,7 @@ fn context(record: &KeyRecord) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::auth::credential_log::CredentialFile;
     use crate::auth::key_log::HISTORY_LEN_MAX;
     use std::path::PathBuf;
 
@@ -473,7 +473,7 @@ mod tests {
         }
 
         fn open(&self) -> (KeyStore, Opened) {
-            KeyStore::open(&self.0.join("keys.log"), Sealer::new(&[7; 32])).unwrap()
+            KeyStore::open(CredentialFile::at(&self.0.join("keys.log")), Sealer::new(&[7; 32])).unwrap()
         }
     }
 
@@ -512,7 +512,7 @@ mod tests {
         drop(store);
 
         let (store, opened) = folder.open();
-        assert_eq!(opened, Opened { keys: 1, dropped_bytes: 0 });
+        assert_eq!(opened.dropped_bytes, 0);
         let found = store.find(shown.key.as_bytes()).unwrap();
         assert_eq!(
             (found.id(), found.account(), found.address(), found.label()),
@@ -538,7 +538,7 @@ mod tests {
         let len = || std::fs::metadata(&path).unwrap().len();
         let most = 2 * len() + HISTORY_LEN_MAX + 50_000;
         for n in 0..100 {
-            store.writer.lock().log.repeat(&Record::Used(vec![(key.id(), NOW_S)]), 800);
+            store.writer.lock().log.file().repeat(&Record::Used(vec![(key.id(), NOW_S)]), 800);
             key.used(NOW_S + n);
             store.note_uses().unwrap();
             assert!(len() <= most);
@@ -624,7 +624,7 @@ mod tests {
     fn another_key_encryption_key_is_refused() {
         let folder = Folder::new("sealer");
         folder.open().0.create(7, WALLET, new("one"), NOW_S).unwrap();
-        let other = KeyStore::open(&folder.0.join("keys.log"), Sealer::new(&[8; 32]));
+        let other = KeyStore::open(CredentialFile::at(&folder.0.join("keys.log")), Sealer::new(&[8; 32]));
         assert!(matches!(other.err(), Some(KeyError::Seal(SealError::DoesNotOpen))));
         // The refusal left the file as it was.
         assert_eq!(folder.open().1.keys, 1);

@@ -1,13 +1,14 @@
 //! Keys of user streams: one active per account, whichever API key made it, for an hour after its last renewal, and no longer than
 //! any API key that it was told to (`perpetual.md` 10, `perpetual-stream.md` 3).
 //!
-//! Like API keys they are no command: a key is a secret, and secrets reach no journal. They are kept in a file of their own
-//! ([`KeyLog`]), sealed, and found by the hash of their text. A key that was answered, and its end, are durable before the
+//! Like API keys they are no command: a key is a secret, and secrets reach no journal. They are kept in a log of their own
+//! ([`CredentialLog`]), sealed, and found by the hash of their text. A key that was answered, and its end, are durable before the
 //! answer; renewals by requests as well. Renewals by activity on a stream are noted at most once a minute, all in one record, and
 //! not waited for: after a crash such a key may end up to two minutes early. Which connection listens with a key is not known here: a
 //! connection holds the [`ListenKey`] and asks it whether it still lives.
 
-use crate::auth::key_log::{KeyLog, KeyLogError, Logged, Resealed};
+use crate::auth::credential_log::CredentialLog;
+use crate::auth::key_log::{KeyLogError, Logged, Resealed};
 use crate::auth::seal::{SealError, Sealer};
 use crate::auth::secret::{self, RandomError};
 use parking_lot::{Mutex, RwLock};
@@ -15,7 +16,6 @@ use ringside_core::ids::AccountId;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use zeroize::Zeroizing;
@@ -108,7 +108,7 @@ pub enum ListenKeyError {
 /// All listen keys of a deployment.
 pub struct ListenKeys {
     index: RwLock<Index>,
-    log: Mutex<KeyLog<Record>>,
+    log: Mutex<Box<dyn CredentialLog<Record>>>,
     sealer: Sealer,
 }
 
@@ -159,10 +159,13 @@ impl ListenKey {
 }
 
 impl ListenKeys {
-    /// Reads the file, rewrites it without what is dead, and opens it; says how many bytes of an unfinished record were
+    /// Replays the log and begins it anew without what is dead; says how many bytes of an unfinished record were
     /// dropped. Refuses where a key does not open under the sealer.
-    pub fn open(path: &Path, sealer: Sealer) -> Result<(ListenKeys, usize), ListenKeyError> {
-        let (records, dropped_bytes) = KeyLog::<Record>::read(path)?;
+    pub fn open(
+        mut log: Box<dyn CredentialLog<Record>>,
+        sealer: Sealer,
+    ) -> Result<(ListenKeys, usize), ListenKeyError> {
+        let (records, dropped_bytes) = log.replay()?;
         let mut live: HashMap<AccountId, (Vec<u8>, i64, i64)> = HashMap::new();
         let renew = |live: &mut HashMap<AccountId, (Vec<u8>, i64, i64)>, account, expires_at_ms: i64| {
             if let Some((_, expires, _)) = live.get_mut(&account) {
@@ -195,11 +198,11 @@ impl ListenKeys {
                 (expires_at_ms, until_ms),
             ));
         }
-        let log = KeyLog::renew(path, &index.records())?;
+        log.begin(&index.records())?;
         Ok((ListenKeys { index: RwLock::new(index), log: Mutex::new(log), sealer }, dropped_bytes))
     }
 
-    /// Whether its file failed: it takes nothing more before a restart.
+    /// Whether its log failed: it takes nothing more before a restart.
     pub fn has_failed(&self) -> bool {
         self.log.lock().has_failed()
     }
@@ -228,14 +231,14 @@ impl ListenKeys {
         now_ms: i64,
     ) -> Result<Arc<ListenKey>, ListenKeyError> {
         let mut log = self.log.lock();
-        if let Some(key) = self.renew_held(&mut log, account, until_ms, now_ms)? {
+        if let Some(key) = self.renew_held(&mut **log, account, until_ms, now_ms)? {
             return Ok(key);
         }
         let text = secret::random_text(LISTEN_KEY_LEN)?;
         let sealed = self.sealer.seal(&context(account), text.as_bytes())?;
         let expires_at_ms = (now_ms + LISTEN_KEY_LIFE_MS).min(until_ms);
         let key = ListenKey::new(account, text, sealed, (expires_at_ms, until_ms));
-        self.append(&mut log, &key.record(), true, now_ms)?;
+        self.append(&mut **log, &key.record(), true, now_ms)?;
         Ok(self.index.write().put(key))
     }
 
@@ -247,14 +250,14 @@ impl ListenKeys {
         until_ms: i64,
         now_ms: i64,
     ) -> Result<Option<Arc<ListenKey>>, ListenKeyError> {
-        self.renew_held(&mut self.log.lock(), account, until_ms, now_ms)
+        self.renew_held(&mut **self.log.lock(), account, until_ms, now_ms)
     }
 
     /// Ends the key of an account, if it has one; its streams end with it. Blocks for a sync of the disk.
     pub fn end(&self, account: AccountId, now_ms: i64) -> Result<(), ListenKeyError> {
         let mut log = self.log.lock();
         if self.of_account(account, now_ms).is_some() {
-            self.append(&mut log, &Record::Ended { account }, true, now_ms)?;
+            self.append(&mut **log, &Record::Ended { account }, true, now_ms)?;
             self.index.write().remove(account);
         }
         Ok(())
@@ -272,7 +275,7 @@ impl ListenKeys {
         for keys in keys.chunks(RENEWALS_MAX) {
             let until = |key: &Arc<ListenKey>| key.expires_at_ms.load(Ordering::Relaxed);
             let renewals: Vec<_> = keys.iter().map(|key| (key.account, until(key))).collect();
-            self.append(&mut log, &Record::Renewals(renewals.clone()), false, now_ms)?;
+            self.append(&mut **log, &Record::Renewals(renewals.clone()), false, now_ms)?;
             for (key, (_, noted_ms)) in keys.iter().zip(renewals) {
                 key.noted_ms.store(noted_ms, Ordering::Relaxed);
             }
@@ -282,7 +285,7 @@ impl ListenKeys {
 
     fn renew_held(
         &self,
-        log: &mut KeyLog<Record>,
+        log: &mut dyn CredentialLog<Record>,
         account: AccountId,
         until_ms: i64,
         now_ms: i64,
@@ -299,20 +302,19 @@ impl ListenKeys {
         Ok(Some(key))
     }
 
-    /// Adds to the file; rewrites it first where most of it is history.
     fn append(
         &self,
-        log: &mut KeyLog<Record>,
+        log: &mut dyn CredentialLog<Record>,
         record: &Record,
         is_synced: bool,
         now_ms: i64,
     ) -> Result<(), ListenKeyError> {
-        log.shorten(|| {
+        let mut live = || {
             let mut index = self.index.write();
             index.forget(now_ms);
             index.records()
-        })?;
-        Ok(log.append(record, is_synced)?)
+        };
+        Ok(log.append(record, is_synced, &mut live)?)
     }
 }
 
@@ -394,7 +396,8 @@ fn context(account: AccountId) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::key_log::HISTORY_LEN_MAX;
+    use crate::auth::credential_log::CredentialFile;
+    use crate::auth::key_log::{HISTORY_LEN_MAX, KeyLog};
     use std::path::PathBuf;
 
     const NOW_MS: i64 = 1_700_000_000_000;
@@ -413,7 +416,7 @@ mod tests {
         }
 
         fn open(&self) -> ListenKeys {
-            ListenKeys::open(&self.path(), Sealer::new(&[7; 32])).unwrap().0
+            ListenKeys::open(CredentialFile::at(&self.path()), Sealer::new(&[7; 32])).unwrap().0
         }
     }
 
@@ -487,7 +490,7 @@ mod tests {
             assert!(!bytes.windows(secret.len()).any(|window| window == secret));
         }
         assert!(matches!(
-            ListenKeys::open(&folder.path(), Sealer::new(&[8; 32])),
+            ListenKeys::open(CredentialFile::at(&folder.path()), Sealer::new(&[8; 32])),
             Err(ListenKeyError::Seal(SealError::DoesNotOpen))
         ));
     }
@@ -502,7 +505,7 @@ mod tests {
         let earlier = Record::Renewals(vec![(7, NOW_MS)]);
         let mut written = 0;
         for n in 0..renewals {
-            keys.log.lock().repeat(&earlier, times);
+            keys.log.lock().file().repeat(&earlier, times);
             assert!(key.renew(NOW_MS + n + 1));
             keys.note_activity(NOW_MS + n + 1).unwrap();
             written += 45 * times as u64;

@@ -3,7 +3,8 @@
 //! All of an account's at once: whoever fears that one was captured cannot say which. A token carries whole seconds, so a logout
 //! counts from the next one on, and a login behind it is dated there.
 
-use crate::auth::key_log::{KeyLog, KeyLogError, Logged};
+use crate::auth::credential_log::{CredentialFile, CredentialLog};
+use crate::auth::key_log::{KeyLogError, Logged};
 use parking_lot::{Mutex, RwLock};
 use ringside_core::ids::AccountId;
 use serde::{Deserialize, Serialize};
@@ -15,10 +16,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 /// Name of the file.
 pub const FILE: &str = "logouts.log";
 
-/// One logout.
+/// One logout, as it is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Logout {
+pub struct Logout {
     account: AccountId,
     /// UNIX seconds: tokens issued earlier are dead.
     before_s: i64,
@@ -35,19 +36,19 @@ pub fn end_all(
     accounts: impl IntoIterator<Item = AccountId>,
     now_s: i64,
 ) -> Result<(), KeyLogError> {
-    let (logouts, _) = Logouts::open(path)?;
+    let (logouts, _) = Logouts::open(CredentialFile::at(path))?;
     for account in accounts {
         let before_s = logouts.issue_at_s(account, now_s) + 1;
         logouts.bound(account).store(before_s, Ordering::Relaxed);
     }
-    KeyLog::rewrite(path, &logouts.records()).map(drop)
+    logouts.log.lock().begin(&logouts.records())
 }
 
 /// The logouts of a deployment.
 pub struct Logouts {
     /// Of accounts that have logged out, or whose logins somebody watches: the second before which tokens are dead.
     bounds: RwLock<HashMap<AccountId, Arc<AtomicI64>>>,
-    log: Mutex<KeyLog<Logout>>,
+    log: Mutex<Box<dyn CredentialLog<Logout>>>,
 }
 
 /// A login, for as long as its account does not log out.
@@ -66,9 +67,9 @@ impl Grant {
 }
 
 impl Logouts {
-    /// Reads the file and rewrites it with one record for each account; how many bytes of an unfinished one were dropped.
-    pub fn open(path: &Path) -> Result<(Logouts, usize), KeyLogError> {
-        let (records, dropped_bytes) = KeyLog::<Logout>::read(path)?;
+    /// Replays the log and begins it anew with one record for each account; how many bytes of an unfinished one were dropped.
+    pub fn open(mut log: Box<dyn CredentialLog<Logout>>) -> Result<(Logouts, usize), KeyLogError> {
+        let (records, dropped_bytes) = log.replay()?;
         let mut bounds: BTreeMap<AccountId, i64> = BTreeMap::new();
         for Logout { account, before_s } in records {
             let bound = bounds.entry(account).or_default();
@@ -76,12 +77,12 @@ impl Logouts {
         }
         let live: Vec<Logout> =
             bounds.iter().map(|(&account, &before_s)| Logout { account, before_s }).collect();
-        let log = Mutex::new(KeyLog::renew(path, &live)?);
+        log.begin(&live)?;
         let bounds = bounds.into_iter().map(|(account, bound)| (account, Arc::new(AtomicI64::new(bound))));
-        Ok((Logouts { bounds: RwLock::new(bounds.collect()), log }, dropped_bytes))
+        Ok((Logouts { bounds: RwLock::new(bounds.collect()), log: Mutex::new(log) }, dropped_bytes))
     }
 
-    /// Whether its file failed: it takes nothing more before a restart.
+    /// Whether its log failed: it takes nothing more before a restart.
     pub fn has_failed(&self) -> bool {
         self.log.lock().has_failed()
     }
@@ -100,10 +101,9 @@ impl Logouts {
     /// Ends every login of an account that there is; none is good any more when this returns. Blocks for a sync of the disk.
     pub fn log_out(&self, account: AccountId, now_s: i64) -> Result<(), KeyLogError> {
         let mut log = self.log.lock();
-        log.shorten(|| self.records())?;
         // A login may have been dated behind an earlier logout.
         let before_s = self.issue_at_s(account, now_s) + 1;
-        log.append(&Logout { account, before_s }, true)?;
+        log.append(&Logout { account, before_s }, true, &mut || self.records())?;
         self.bound(account).fetch_max(before_s, Ordering::Relaxed);
         Ok(())
     }
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn a_logout_ends_what_was_issued_and_nothing_later() {
         let path = path("ends");
-        let (logouts, _) = Logouts::open(&path).unwrap();
+        let (logouts, _) = Logouts::open(CredentialFile::at(&path)).unwrap();
         let (own, other) = (logouts.grant(7, NOW_S), logouts.grant(8, NOW_S));
         assert!(!own.is_over());
         logouts.log_out(7, NOW_S).unwrap();
@@ -164,18 +164,18 @@ mod tests {
     #[test]
     fn the_file_is_bounded_by_the_accounts() {
         let path = path("growth");
-        let (logouts, _) = Logouts::open(&path).unwrap();
+        let (logouts, _) = Logouts::open(CredentialFile::at(&path)).unwrap();
         let watched = logouts.grant(9, NOW_S);
         let logouts_made = 100;
         for n in 0..logouts_made {
             logouts.log_out(7 + n as u32 % 2, NOW_S + n).unwrap();
             // As many as would take the disk minutes, at once.
-            logouts.log.lock().repeat(&Logout { account: 7, before_s: 1 }, 400);
+            logouts.log.lock().file().repeat(&Logout { account: 7, before_s: 1 }, 400);
         }
         let len = std::fs::metadata(&path).unwrap().len();
         assert!(len < HISTORY_LEN_MAX + 50_000, "{len}");
         drop(logouts);
-        let (logouts, _) = Logouts::open(&path).unwrap();
+        let (logouts, _) = Logouts::open(CredentialFile::at(&path)).unwrap();
         let last = NOW_S + logouts_made - 1;
         assert!(logouts.grant(8, last).is_over() && !logouts.grant(8, last + 1).is_over());
         assert!(logouts.grant(7, last - 1).is_over() && !watched.is_over());
@@ -186,12 +186,12 @@ mod tests {
     #[test]
     fn logouts_outlive_the_process() {
         let path = path("kept");
-        let (logouts, _) = Logouts::open(&path).unwrap();
+        let (logouts, _) = Logouts::open(CredentialFile::at(&path)).unwrap();
         for now_s in [NOW_S, NOW_S + 500] {
             logouts.log_out(7, now_s).unwrap();
         }
         for _ in 0..2 {
-            let (logouts, dropped) = Logouts::open(&path).unwrap();
+            let (logouts, dropped) = Logouts::open(CredentialFile::at(&path)).unwrap();
             assert_eq!(dropped, 0);
             assert!(logouts.grant(7, NOW_S + 500).is_over());
             assert!(!logouts.grant(7, NOW_S + 501).is_over() && !logouts.grant(8, NOW_S).is_over());

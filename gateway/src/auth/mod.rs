@@ -4,6 +4,7 @@
 //! that a client that sends the same credential again is not hashed again. Routes and limits are not its business.
 
 pub mod access;
+pub mod credential_log;
 pub mod jwt;
 pub mod key;
 mod key_encryption;
@@ -23,6 +24,7 @@ pub mod typed_data;
 use crate::config::Config;
 use crate::http::fault::{Denied, Fault};
 use access::{Acting, Auth, Identity, Means, Operator, Permission};
+use credential_log::CredentialFile;
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use jwt::{Bearer, Tokens};
 use key::{ApiKey, KeyError, KeyStore, Opened};
@@ -194,16 +196,19 @@ impl Authenticator {
             },
         };
         let sealer = || seal::Sealer::new(&sealing_key);
-        let (keys, opened) = KeyStore::open(&keys_log, sealer()).map_err(|error| match error {
-            KeyError::Seal(SealError::DoesNotOpen) => sealed(&keys_log),
-            other => AuthError::Keys(other),
-        })?;
-        let (listen_keys, cut) =
-            ListenKeys::open(&listen_keys_log, sealer()).map_err(|error| match error {
+        let (keys, opened) =
+            KeyStore::open(CredentialFile::at(&keys_log), sealer()).map_err(|error| match error {
+                KeyError::Seal(SealError::DoesNotOpen) => sealed(&keys_log),
+                other => AuthError::Keys(other),
+            })?;
+        let (listen_keys, cut) = ListenKeys::open(CredentialFile::at(&listen_keys_log), sealer()).map_err(
+            |error| match error {
                 ListenKeyError::Seal(SealError::DoesNotOpen) => sealed(&listen_keys_log),
                 other => AuthError::ListenKeys(other),
-            })?;
-        let (logouts, unfinished) = Logouts::open(&logouts_log).map_err(AuthError::Logouts)?;
+            },
+        )?;
+        let (logouts, unfinished) =
+            Logouts::open(CredentialFile::at(&logouts_log)).map_err(AuthError::Logouts)?;
         let mut cut =
             vec![(keys_log, opened.dropped_bytes), (listen_keys_log, cut), (logouts_log, unfinished)];
         cut.retain(|(_, bytes)| *bytes > 0);

@@ -5,6 +5,7 @@
 use crate::dialect::Dialect;
 use crate::http::response::Error;
 use hyper::StatusCode;
+use std::borrow::Cow;
 
 /// Body of the answer to a head that is no HTTP, such as one with a character in its target that has to be encoded. Which dialect is
 /// spoken is not known then: it has the members of each.
@@ -183,8 +184,9 @@ impl Fault {
             Fault::Unanswered => (StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL", UNKNOWN_OUTCOME),
             Fault::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL", "retry later"),
         };
-        let error = Error::named(status, code).with_message(message);
+        let error = Error::account(status, code, Cow::Borrowed(message));
         match self {
+            Fault::Unanswered => error.with_unknown_outcome(),
             Fault::Banned { retry_after_s, .. }
             | Fault::TooManyRequests { retry_after_s, .. }
             | Fault::TooManyFunding { retry_after_s, .. }
@@ -250,7 +252,7 @@ impl Fault {
             }
             Fault::BodyBroken => error.with_message("the body cannot be read as HTTP"),
             Fault::Timeout => error.with_message(NO_ANSWER),
-            Fault::Unanswered => error.with_message(UNKNOWN_OUTCOME),
+            Fault::Unanswered => error.with_message(UNKNOWN_OUTCOME).with_unknown_outcome(),
             _ => error,
         }
     }
@@ -310,8 +312,9 @@ impl Fault {
             ),
             Fault::Internal => (StatusCode::INTERNAL_SERVER_ERROR, -1000, "Request occur unknown error."),
         };
-        let error = Error::fapi(status, code, msg);
+        let error = Error::fapi(status, code, Cow::Borrowed(msg));
         match self {
+            Fault::Unanswered => error.with_unknown_outcome(),
             Fault::Banned { until_ms, retry_after_s } => error.with_retry_after(retry_after_s).with_text(format!(
                 "Way too many requests; IP banned until {until_ms}. Please use the websocket for live updates to avoid bans."
             )),

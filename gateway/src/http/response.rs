@@ -1,12 +1,9 @@
-//! What a handler answers: a [`Response`], or an [`Error`] whose status and text are stated together, once.
-//!
-//! Errors have three spellings, one per dialect: `{"error","message"}` (spot, `spot.md` 3), `{"code","msg"}` with a number
-//! (`/fapi`, `perpetual.md` 4) and `{"code","message"}` with a name (`account.md` 1). Which one an [`Error`] speaks is fixed
-//! where it is made.
+//! What a handler answers: a [`Response`], or an [`Error`], whose status, wording and outcome are stated together, once.
 
 use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue};
+use serde::Serialize;
 use std::borrow::Cow;
 
 /// The content type of every JSON answer.
@@ -44,7 +41,7 @@ impl Response {
     }
 
     /// 200 with `value` written as JSON.
-    pub fn of<T: serde::Serialize + ?Sized>(value: &T) -> Response {
+    pub fn of<T: Serialize + ?Sized>(value: &T) -> Response {
         match serde_json::to_vec(value) {
             Ok(body) => Response::json(body),
             // Only a map with keys that are not text, or a failing `Serialize`, comes here; neither exists in this crate.
@@ -66,117 +63,145 @@ impl Response {
     }
 }
 
-/// A refusal as one dialect spells it. Dialects keep theirs as constants made by [`Error::spot`], [`Error::fapi`] and
-/// [`Error::named`].
+/// Why a request has no other answer: made by [`Error::spot`], [`Error::fapi`] or [`Error::account`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// HTTP status.
     pub status: StatusCode,
-    /// The number of the `/fapi` dialect; 0 in the others, which have none.
-    pub code: i32,
-    /// Whether it is spelled as the routes of accounts spell theirs.
-    pub is_named: bool,
-    /// `error` of the spot dialect, `msg` of `/fapi`, `code` of the third: exactly the string of the specification's table.
-    pub text: Cow<'static, str>,
-    /// Free text for people (not of `/fapi`); empty for none.
-    pub message: Cow<'static, str>,
-    /// Id of the order that was stored as rejected (spot only), as text.
-    pub order_id: Option<Box<str>>,
+    /// What the body says, as one API words it.
+    pub wording: Wording,
+    /// Whether what was asked for may have been done.
+    pub outcome: Outcome,
     /// Value of `Retry-After`, in seconds.
     pub retry_after_s: Option<u64>,
 }
 
+/// The body of a refusal: its members are written in this order, and what is empty is left out of spot's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Wording {
+    /// `spot.md` 3.
+    Spot {
+        /// Exactly the string of the specification's table.
+        error: Cow<'static, str>,
+        /// For people.
+        #[serde(skip_serializing_if = "str::is_empty")]
+        message: Cow<'static, str>,
+        /// The order that was stored as rejected.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        order_id: Option<Box<str>>,
+    },
+    /// `perpetual.md` 4.
+    Fapi {
+        /// Below zero.
+        code: i32,
+        /// Exactly the text of the specification's table.
+        msg: Cow<'static, str>,
+    },
+    /// `account.md` 1.
+    Account {
+        /// What programs compare.
+        code: &'static str,
+        /// For people.
+        message: Cow<'static, str>,
+    },
+}
+
+/// What a refusal says of a change that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing was done.
+    Refused,
+    /// It was handed over, and whether it was done is not known: it counts as sent.
+    Unknown,
+}
+
 impl Error {
-    /// A refusal of the spot dialect.
+    /// A refusal of the spot API.
     pub const fn spot(status: StatusCode, error: &'static str) -> Error {
-        Error {
-            status,
-            code: 0,
-            is_named: false,
-            text: Cow::Borrowed(error),
-            message: Cow::Borrowed(""),
-            order_id: None,
-            retry_after_s: None,
-        }
+        let (error, message) = (Cow::Borrowed(error), Cow::Borrowed(""));
+        Error::new(status, Wording::Spot { error, message, order_id: None })
     }
 
-    /// A refusal of the `/fapi` dialect; `code` is below zero.
-    pub const fn fapi(status: StatusCode, code: i32, msg: &'static str) -> Error {
+    /// A refusal of the `/fapi` API; `code` is below zero.
+    pub const fn fapi(status: StatusCode, code: i32, msg: Cow<'static, str>) -> Error {
         assert!(code < 0);
-        let mut error = Error::spot(status, msg);
-        error.code = code;
-        error
+        Error::new(status, Wording::Fapi { code, msg })
     }
 
     /// A refusal of the routes of accounts.
-    pub const fn named(status: StatusCode, code: &'static str) -> Error {
-        let mut error = Error::spot(status, code);
-        error.is_named = true;
-        error
+    pub const fn account(status: StatusCode, code: &'static str, message: Cow<'static, str>) -> Error {
+        Error::new(status, Wording::Account { code, message })
     }
 
-    /// The same with another text, for texts that name a value.
+    const fn new(status: StatusCode, wording: Wording) -> Error {
+        Error { status, wording, outcome: Outcome::Refused, retry_after_s: None }
+    }
+
+    /// The same with another text than that of its table, for texts that name a value.
     #[must_use]
     pub fn with_text(mut self, text: impl Into<Cow<'static, str>>) -> Error {
-        self.text = text.into();
+        match &mut self.wording {
+            Wording::Spot { error: known, .. } | Wording::Fapi { msg: known, .. } => *known = text.into(),
+            Wording::Account { message, .. } => *message = text.into(),
+        }
         self
     }
 
-    /// The same with free text for people. Must hold no secret: it leaves the process.
+    /// The same with free text for people, which `/fapi` has no place for. Must hold no secret: it leaves the process.
     #[must_use]
-    pub fn with_message(mut self, message: impl Into<Cow<'static, str>>) -> Error {
-        self.message = message.into();
+    pub fn with_message(mut self, text: impl Into<Cow<'static, str>>) -> Error {
+        if let Wording::Spot { message, .. } | Wording::Account { message, .. } = &mut self.wording {
+            *message = text.into();
+        }
         self
     }
 
-    /// The same with the id of the order that was stored as rejected.
+    /// The same with the id of the spot order that was stored as rejected.
     #[must_use]
     pub fn with_order_id(mut self, id: impl Into<Box<str>>) -> Error {
-        self.order_id = Some(id.into());
+        if let Wording::Spot { order_id, .. } = &mut self.wording {
+            *order_id = Some(id.into());
+        }
         self
     }
 
     /// The same with a `Retry-After`.
     #[must_use]
-    pub fn with_retry_after(mut self, seconds: u64) -> Error {
+    pub const fn with_retry_after(mut self, seconds: u64) -> Error {
         self.retry_after_s = Some(seconds);
         self
     }
 
-    /// The body: `{"code","msg"}` when there is a number, `{"code","message"}` of a named one, else
-    /// `{"error"(,"message")(,"order_id")}`.
+    /// The same of a change that may have been made.
+    #[must_use]
+    pub const fn with_unknown_outcome(mut self) -> Error {
+        self.outcome = Outcome::Unknown;
+        self
+    }
+
+    /// The body.
     pub fn body(&self) -> Bytes {
-        #[derive(serde::Serialize)]
-        struct Fapi<'a> {
-            code: i32,
-            msg: &'a str,
-        }
-        #[derive(serde::Serialize)]
-        struct Spot<'a> {
-            error: &'a str,
-            #[serde(skip_serializing_if = "str::is_empty")]
-            message: &'a str,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            order_id: Option<&'a str>,
-        }
-        #[derive(serde::Serialize)]
-        struct Named<'a> {
-            code: &'a str,
-            message: &'a str,
-        }
-        let body = if self.is_named {
-            serde_json::to_vec(&Named { code: &self.text, message: &self.message })
-        } else if self.code == 0 {
-            serde_json::to_vec(&Spot {
-                error: &self.text,
-                message: &self.message,
-                order_id: self.order_id.as_deref(),
-            })
-        } else {
-            serde_json::to_vec(&Fapi { code: self.code, msg: &self.text })
-        };
         // Strings and integers always have a JSON form.
-        body.map_or_else(|_| Bytes::from_static(b"{}"), Bytes::from)
+        serde_json::to_vec(&self.wording).map_or_else(|_| Bytes::from_static(b"{}"), Bytes::from)
+    }
+}
+
+impl Wording {
+    /// The number of `/fapi`; 0 where there is none.
+    pub const fn number(&self) -> i32 {
+        match self {
+            Wording::Fapi { code, .. } => *code,
+            Wording::Spot { .. } | Wording::Account { .. } => 0,
+        }
+    }
+
+    /// The text that stands in a table of the specification.
+    pub fn text(&self) -> &str {
+        match self {
+            Wording::Spot { error: text, .. } | Wording::Fapi { msg: text, .. } => text,
+            Wording::Account { code, .. } => code,
+        }
     }
 }
 
@@ -200,9 +225,10 @@ mod tests {
             Error::spot(StatusCode::BAD_REQUEST, "SELF_TRADE").with_order_id("0-1").with_message("a \"b\"");
         assert_eq!(spot.body(), r#"{"error":"SELF_TRADE","message":"a \"b\"","order_id":"0-1"}"#);
         assert_eq!(Error::spot(StatusCode::NOT_FOUND, "not found").body(), r#"{"error":"not found"}"#);
-        let fapi = Error::fapi(StatusCode::BAD_REQUEST, -1121, "Invalid symbol.").with_message("unused");
+        let fapi =
+            Error::fapi(StatusCode::BAD_REQUEST, -1121, "Invalid symbol.".into()).with_message("unused");
         assert_eq!(fapi.body(), r#"{"code":-1121,"msg":"Invalid symbol."}"#);
-        let named = Error::named(StatusCode::NOT_FOUND, "NOT_FOUND").with_message("no such row");
+        let named = Error::account(StatusCode::NOT_FOUND, "NOT_FOUND", "no such row".into());
         assert_eq!(named.body(), r#"{"code":"NOT_FOUND","message":"no such row"}"#);
     }
 

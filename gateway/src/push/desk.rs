@@ -1,8 +1,7 @@
 //! Where notes of a command are taken: what is wanted, as it is numbered.
 
 use super::hub::{LiveTopic, Table};
-use super::note::perpetual::MarketNote;
-use super::note::spot::Note;
+use super::note::Note;
 use super::topic::Topic;
 use crate::dialect::fapi::user::UserEvent;
 use ringside_core::ids::AccountId;
@@ -29,9 +28,7 @@ pub(super) struct Noted {
 pub(super) enum Content {
     /// Of the spot side.
     Spot(Note),
-    /// Of perpetual markets.
-    Perpetual(MarketNote),
-    /// A payload that is written already: where it stands.
+    /// Of perpetual markets, written already: where it stands.
     Written(Range<usize>),
     /// Of an account; topics of one event share it.
     User(Arc<UserEvent>),
@@ -55,11 +52,6 @@ impl<'a> Desk<'a> {
     /// Takes a note of the spot side.
     pub fn spot(&mut self, topic: Topic, note: Note) {
         self.put(topic, Content::Spot(note));
-    }
-
-    /// Takes a note of a perpetual market.
-    pub fn market(&mut self, topic: Topic, note: MarketNote) {
-        self.put(topic, Content::Perpetual(note));
     }
 
     /// Whether any account listens to its own events.

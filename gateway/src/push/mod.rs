@@ -15,21 +15,23 @@
 //! **Numbers.** Every push of a topic has a number, one more than the push before it. Numbers of a topic that nobody
 //! listens to are not counted on; it then begins again at a number that was never used.
 //!
-//! **Topics.** Whatever can be listened to is a [`topic`], counted, numbered and dealt out by the [`hub`]. A topic has the name
-//! of a [`channel`], of a stream ([`stream_name`]), or of both. What is told of a command is noted, in this order, by [`spot`], [`user`]
-//! and [`perpetual`]; an event is written once, whoever and however many listen.
+//! **Topics.** Whatever can be listened to is a [`topic`], counted, numbered and dealt out by the [`hub`]. Its [`row`] names it as a
+//! [`channel`], as a stream, or as both. What is told of a command is noted, in this order, by [`spot`], [`user`] and [`board`]; an event
+//! is written once, whoever and however many listen.
 
+pub mod board;
 pub mod channel;
 pub mod desk;
+pub mod detail;
 pub mod envelope;
 pub mod hub;
 pub mod note;
 pub mod outlet;
 pub mod perpetual;
 pub mod pusher;
+pub mod row;
 pub mod sessions;
 pub mod snapshot;
 pub mod spot;
-pub mod stream_name;
 pub mod topic;
 pub mod user;

@@ -1,10 +1,10 @@
 //! Egress's end of the pushes: it notes what is wanted of each command, encodes each frame once when the views are free again, and
 //! hands the frames to the workers' queues. It never waits.
 
+use super::board::Board;
 use super::desk::{Content, Desk, Noted};
 use super::envelope::{self, Form, Push, StreamFrames};
 use super::hub::{Batch, Hub};
-use super::perpetual::Board;
 use super::spot::Notebook;
 use super::topic::{Kind, Topic};
 use super::user::Users;
@@ -12,7 +12,6 @@ use crate::dialect::fapi::user::UserEvent;
 use crate::egress::{Listener, Told};
 use ringside_views::Views;
 use ringside_views::market::MarketView;
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -54,7 +53,7 @@ impl Pusher {
     fn encode(&mut self) -> Batch {
         let Pusher { hub, notebook, board, notes, written, markets, data, user_data, made_ms, .. } = self;
         let mut pushes = Vec::with_capacity(notes.len());
-        let mut named: Option<(Topic, Cow<'static, str>)> = None;
+        let mut named: Option<(Topic, String)> = None;
         let now_ms = hub.clock.now_ms();
         // The clock may step back; what accounts are told does not.
         *made_ms = now_ms.max(*made_ms);
@@ -66,13 +65,9 @@ impl Pusher {
                     note.encode(data, topic, &notebook.levels, markets);
                     (note.frame_type(), "")
                 }
-                Content::Perpetual(note) => {
-                    board.encode(data, note, now_ms);
-                    (frame_type(topic.kind), "")
-                }
                 Content::Written(range) => {
                     data.extend_from_slice(&written[range.clone()]);
-                    (frame_type(topic.kind), "")
+                    (topic.kind.row().frame_type, "")
                 }
                 Content::User(event) => {
                     // Topics of one event follow each other.
@@ -90,10 +85,11 @@ impl Pusher {
                 // Most batches are of one market, and many of one topic.
                 let (_, channel) = match named.take().filter(|(other, _)| *other == topic) {
                     Some(same) => named.insert(same),
-                    None if topic.kind.is_of_perpetuals() => {
-                        named.insert((topic, topic.name_with(board.symbol(topic.id)).into()))
+                    None if topic.kind.is_of_perpetuals() => named.insert((topic, board.channel_name(topic))),
+                    None => {
+                        let symbol = markets.get(topic.id).map_or("", |market| market.symbol());
+                        named.insert((topic, topic.channel_name(symbol)))
                     }
-                    None => named.insert((topic, topic.name(markets))),
                 };
                 let frame = |seq| envelope::push(frame_type, channel, seq, data);
                 push.plain = is_wanted[Form::Channel as usize].then(|| frame(None));
@@ -108,22 +104,8 @@ impl Pusher {
             pushes.push(push);
         }
         notebook.clear();
-        board.clear();
         written.clear();
         Batch::new(pushes)
-    }
-}
-
-/// `type` of the frames of a perpetual market's channel.
-const fn frame_type(kind: Kind) -> &'static str {
-    match kind {
-        Kind::PerpetualTrade => "trade",
-        Kind::Day => "ticker",
-        Kind::Candle => "kline",
-        Kind::Mark => "mark_price",
-        Kind::OrderBook => "orderbook",
-        Kind::Liquidation => "liquidation",
-        _ => "",
     }
 }
 
@@ -143,7 +125,7 @@ impl Listener for Pusher {
             let mut desk = Desk::new(&mut *table, notes, written);
             notebook.command(told, views, &mut desk);
             users.command(&told, views, &mut desk);
-            board.command(changed, told, views, &mut desk);
+            board.command(changed, hub.clock.now_ms(), told, views, &mut desk);
         }
         if let Some(means) = board.take_means() {
             table.set_means(means);

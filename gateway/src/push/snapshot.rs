@@ -1,9 +1,8 @@
-//! What a new subscriber of a channel is shown first (`spot.md` 11, `perpetual-stream.md` 6), copied while the views are held.
+//! What a new subscriber of a channel is shown first (`spot.md` 11, `perpetual-stream.md` 6), copied while the views are held. What
+//! perpetual markets show stands with their streams.
 
 use super::hub::Hub;
-use super::perpetual::lookup;
 use super::topic::Topic;
-use crate::dialect::fapi::stream::{self, Label, Level};
 use crate::dialect::spot::{encode, push};
 use ringside_core::money::Price;
 use ringside_views::Views;
@@ -13,6 +12,7 @@ use ringside_views::market::MarketRecord;
 use ringside_views::perpetual::market::PerpetualMarket;
 use ringside_views::ticker::Ticker;
 use ringside_wire::write;
+use serde::Serialize;
 
 /// Levels of a side in a snapshot of the spot side.
 const LEVELS: usize = 1_000;
@@ -45,25 +45,25 @@ pub enum Snapshot {
     Ticker(Ticker),
     /// The newest candle, and whether it is over.
     Kline(Kline, Interval, bool),
-    /// Of a perpetual market: `type` and `data`, written already.
-    Perpetual(&'static str, Vec<u8>),
+    /// Of a perpetual market: `data`, written already.
+    Perpetual(Vec<u8>),
 }
 
 impl Snapshot {
-    /// `type` of the frame.
-    pub fn frame_type(&self) -> &'static str {
+    /// `type` of the frame, given that of its channel's others.
+    pub fn frame_type(&self, channel: &'static str) -> &'static str {
         match self {
             Snapshot::Depth { .. } => "spot_depth_snapshot",
             Snapshot::Ticker(_) => "spot_ticker",
             Snapshot::Kline(..) => "spot_kline_snapshot",
-            Snapshot::Perpetual(frame_type, _) => frame_type,
+            Snapshot::Perpetual(_) => channel,
         }
     }
 
     /// `data` of the frame. `market` is the market of a spot channel.
     pub fn write(self, out: &mut Vec<u8>, market: Option<&MarketRecord>) {
         let Some(market) = market else {
-            if let Snapshot::Perpetual(_, data) = self {
+            if let Snapshot::Perpetual(data) = self {
                 *out = data;
             }
             return;
@@ -105,53 +105,14 @@ pub(super) fn kline(moment: &Moment<'_>, topic: Topic) -> Option<Snapshot> {
     Some(Snapshot::Kline(kline, interval, kline.is_closed(interval, moment.views.time_ns())))
 }
 
-/// Of a perpetual market.
-fn snapshot(
+/// Of a perpetual market, written at once.
+pub(super) fn of_market<T: Serialize>(
     moment: &Moment<'_>,
     topic: Topic,
-    frame_type: &'static str,
-    write: impl FnOnce(&mut Vec<u8>, &Label, &PerpetualMarket) -> Option<()>,
+    event: impl FnOnce(&PerpetualMarket) -> Option<T>,
 ) -> Option<Snapshot> {
     let market = moment.views.perpetuals().markets().get(topic.id)?;
     let mut data = Vec::new();
-    write(&mut data, &Label::of(market), market)?;
-    Some(Snapshot::Perpetual(frame_type, data))
-}
-
-/// The best levels. A market that never had an order has an empty book.
-pub(super) fn order_book(moment: &Moment<'_>, topic: Topic) -> Option<Snapshot> {
-    snapshot(moment, topic, "orderbook", |out, label, market| {
-        let book = moment.views.perpetuals().book(market.market);
-        let update = book.map_or(0, |book| book.update_id());
-        let [bids, asks]: [Vec<Level>; 2] = lookup::top(book, lookup::BOOK_LEVELS);
-        stream::order_book(out, label, update, &bids, &asks, moment.now_ms);
-        Some(())
-    })
-}
-
-/// The rolling day.
-pub(super) fn day(moment: &Moment<'_>, topic: Topic) -> Option<Snapshot> {
-    snapshot(moment, topic, "ticker", |out, label, market| {
-        stream::day(out, label, &moment.views.perpetuals().day(market, moment.now_ms), moment.now_ms);
-        Some(())
-    })
-}
-
-/// The running candle; none before the first trade.
-pub(super) fn candle(moment: &Moment<'_>, topic: Topic) -> Option<Snapshot> {
-    snapshot(moment, topic, "kline", |out, label, market| {
-        let time_ms = moment.views.time_ns().div_euclid(1_000_000);
-        let stick = lookup::stick(moment.views, market.market, topic.detail, time_ms, false)?;
-        stream::candle(out, label, &stick, false, moment.now_ms);
-        Some(())
-    })
-}
-
-/// Mark, index and funding; none before the first mark.
-pub(super) fn mark(moment: &Moment<'_>, topic: Topic) -> Option<Snapshot> {
-    snapshot(moment, topic, "mark_price", |out, label, market| {
-        let mean = moment.hub.mean_of(market.market);
-        stream::mark(out, label, &lookup::mark_of(market, mean)?, moment.now_ms);
-        Some(())
-    })
+    write(&mut data, &event(market)?);
+    Some(Snapshot::Perpetual(data))
 }

@@ -2,7 +2,7 @@
 //! then depth, trades, ticker, candles.
 
 use super::desk::Desk;
-use super::note::spot::Note;
+use super::note::Note;
 use super::topic::{Kind, Topic};
 use crate::egress::Told;
 use ringside_core::command::{OrderStatus, Side};

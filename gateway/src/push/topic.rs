@@ -1,5 +1,4 @@
-//! Topics: what pushes are about, and what a listener listens to. Their names are those of channels (`channel.rs`) and of streams
-//! (`stream_name.rs`).
+//! Topics: what pushes are about, and what a listener listens to. How they are named and what they say: `row.rs`.
 
 use ringside_core::ids::{AccountId, MarketId};
 use ringside_views::hash::NumberMap;
@@ -12,11 +11,11 @@ pub type TopicMap<T> = NumberMap<Topic, T>;
 /// A channel or stream of one market or of one account: what frames are sent to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Topic {
-    /// Which channel.
+    /// Which row.
     pub kind: Kind,
     /// The market, or the account; [`ringside_core::ids::ALL_MARKETS`] for all of them.
     pub id: u32,
-    /// Which of a kind's streams: an interval, a speed. Of spot candles the interval's number.
+    /// Which of a kind's streams: see [`super::row::Detail`].
     pub detail: u16,
 }
 
@@ -48,78 +47,116 @@ impl Topic {
     }
 }
 
-/// Which channel or stream.
+/// Whom a row is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Kind {
-    /// `spot:depth:{symbol}`.
-    Depth = 1,
-    /// `spot:trade:{symbol}`.
-    Trade = 2,
-    /// `spot:ticker:{symbol}`.
-    Ticker = 3,
-    /// `spot:kline:{symbol}:{interval}`.
-    Kline = 4,
-    /// `spot:user:orders`.
-    UserOrders = 5,
-    /// `spot:user:balances`.
-    UserBalances = 6,
+pub enum Scope {
+    /// A spot market, for anyone.
+    SpotMarket,
+    /// An account, for itself: its spot side.
+    SpotAccount,
+    /// A perpetual market, for anyone.
+    Market,
+    /// An account, for itself: its perpetual side.
+    Account,
+}
 
-    /// `@trade`, `trades:{symbol}`.
-    PerpetualTrade = 16,
-    /// `@aggTrade`.
-    AggregateTrade = 17,
-    /// `@depth`: what changed. The detail is a place in [`super::stream_name::SPEEDS`].
-    DepthDiff = 18,
-    /// `@depth5` and longer: the best levels. The detail is `8 x` a place in `LEVELS` plus one in `SPEEDS`.
-    DepthTop = 19,
-    /// `@bookTicker`, also of all markets.
-    BestPrice = 20,
-    /// `@markPrice`, `mark_price:{symbol}`, also of all markets. The detail is 1 for each second, else 0.
-    Mark = 21,
-    /// `@kline_<interval>`, `kline:{symbol}:{interval}`. The detail is a place in [`ringside_views::perpetual::series::INTERVALS`].
-    Candle = 22,
-    /// `_perpetual@continuousKline_<interval>`. The detail is a place in [`ringside_views::perpetual::series::INTERVALS`].
-    PairCandle = 23,
-    /// `@miniTicker`, also of all markets.
-    MiniDay = 24,
-    /// `@ticker`, `ticker:{symbol}`, also of all markets.
-    Day = 25,
-    /// `@forceOrder`, also of all markets.
-    ForcedOrder = 26,
-    /// `!contractInfo`.
-    Contract = 27,
-    /// `orderbook:{symbol}`.
-    OrderBook = 28,
-    /// `liquidations:{symbol}`.
-    Liquidation = 29,
-    /// Raw events of an account (`perpetual-stream.md` 4), to whoever listens with its listen key.
-    UserData = 30,
-    /// `user_data`.
-    AccountEvents = 31,
-    /// `orders`.
-    AccountOrders = 32,
-    /// `positions`.
-    AccountPositions = 33,
-    /// `balances`.
-    AccountBalances = 34,
-    /// `vip_tier`.
-    AccountTier = 35,
+macro_rules! kinds {
+    ($($scope:ident { $($(#[$doc:meta])* $kind:ident,)* })*) => {
+        /// Which channel or stream.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum Kind { $($($(#[$doc])* $kind,)*)* }
+
+        impl Kind {
+            /// Every one.
+            pub const ALL: &[Kind] = &[$($(Kind::$kind),*),*];
+
+            /// About whom.
+            pub const fn scope(self) -> Scope {
+                match self { $($(Kind::$kind)|* => Scope::$scope,)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    SpotMarket {
+        /// `spot:depth:{symbol}`.
+        Depth,
+        /// `spot:trade:{symbol}`.
+        Trade,
+        /// `spot:ticker:{symbol}`.
+        Ticker,
+        /// `spot:kline:{symbol}:{interval}`.
+        Kline,
+    }
+    SpotAccount {
+        /// `spot:user:orders`.
+        UserOrders,
+        /// `spot:user:balances`.
+        UserBalances,
+    }
+    Account {
+        /// Bare events of an account (`perpetual-stream.md` 4), to whoever listens with its listen key.
+        UserData,
+        /// `user_data`.
+        AccountEvents,
+        /// `orders`.
+        AccountOrders,
+        /// `positions`.
+        AccountPositions,
+        /// `balances`.
+        AccountBalances,
+        /// `vip_tier`.
+        AccountTier,
+    }
+    Market {
+        /// `@trade`, `trades:{symbol}`.
+        PerpetualTrade,
+        /// `@aggTrade`.
+        AggregateTrade,
+        /// `@depth`: what changed.
+        DepthDiff,
+        /// `@depth5` and longer: the best levels.
+        DepthTop,
+        /// `orderbook:{symbol}`.
+        OrderBook,
+        /// `@bookTicker`, also of all markets.
+        BestPrice,
+        /// `@markPrice`, `mark_price:{symbol}`, also of all markets.
+        Mark,
+        /// `@kline_<interval>`, `kline:{symbol}:{interval}`.
+        Candle,
+        /// `_perpetual@continuousKline_<interval>`.
+        PairCandle,
+        /// `@miniTicker`, also of all markets.
+        MiniDay,
+        /// `@ticker`, `ticker:{symbol}`, also of all markets.
+        Day,
+        /// `@forceOrder`, also of all markets.
+        ForcedOrder,
+        /// `!contractInfo`.
+        Contract,
+        /// `liquidations:{symbol}`.
+        Liquidation,
+        /// `@insurance`.
+        Insurance,
+    }
 }
 
 impl Kind {
     /// Whether it is about an account.
-    pub fn is_private(self) -> bool {
-        matches!(self, Kind::UserOrders | Kind::UserBalances) || self.is_of_users()
+    pub const fn is_private(self) -> bool {
+        matches!(self.scope(), Scope::SpotAccount | Scope::Account)
     }
 
     /// Whether it has events of an account on the perpetual side.
-    pub fn is_of_users(self) -> bool {
-        self as u8 >= Kind::UserData as u8
+    pub const fn is_of_users(self) -> bool {
+        matches!(self.scope(), Scope::Account)
     }
 
     /// Whether it is about perpetual markets, for anyone.
-    pub fn is_of_perpetuals(self) -> bool {
-        self as u8 >= Kind::PerpetualTrade as u8 && !self.is_private()
+    pub const fn is_of_perpetuals(self) -> bool {
+        matches!(self.scope(), Scope::Market)
     }
 }

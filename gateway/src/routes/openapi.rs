@@ -216,7 +216,10 @@ pub fn refusals(route: &Route) -> BTreeSet<Refused> {
         .chain(of_handler)
         .chain(of_names)
         .chain(of_dialect)
-        .map(|error| Refused { status: error.status.as_u16(), code: error.code, text: error.text })
+        .map(|error| {
+            let (code, text) = (error.wording.number(), error.wording.text().to_owned().into());
+            Refused { status: error.status.as_u16(), code, text }
+        })
         .collect()
 }
 

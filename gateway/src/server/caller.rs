@@ -10,7 +10,7 @@ use crate::dialect::Dialect;
 use crate::http::fault::{Fault, Unsigned};
 use crate::http::limits::Client;
 use crate::http::order_rate::{Counted, OrderCount};
-use crate::http::response::Error;
+use crate::http::response::{Error, Outcome};
 use crate::worker::Worker;
 use hyper::StatusCode;
 use std::cell::RefCell;
@@ -144,9 +144,8 @@ impl Caller {
 
     /// Gives back what a request was charged that failed for the exchange's own reasons and did nothing.
     pub fn settle(&self, error: &Error, charged: &mut Charged) {
-        // A 503 of kind A says that the outcome is unknown; the request counts then (`perpetual.md` 3 and 4).
-        let is_outcome_unknown = error.code == -1000;
-        if error.status == StatusCode::SERVICE_UNAVAILABLE && !is_outcome_unknown {
+        // One whose outcome is unknown counts (`perpetual.md` 3 and 4).
+        if error.status == StatusCode::SERVICE_UNAVAILABLE && error.outcome == Outcome::Refused {
             let edge = &self.worker.shared.edge;
             charged.used = charged.used.saturating_sub(charged.weight);
             edge.limits.give_back(&charged.client, charged.weight, charged.now_ms);
@@ -156,7 +155,7 @@ impl Caller {
             }
         }
         if error.status.is_server_error() {
-            tracing::debug!(status = error.status.as_u16(), error = %error.text, "answered");
+            tracing::debug!(status = error.status.as_u16(), error = %error.wording.text(), "answered");
         }
     }
 

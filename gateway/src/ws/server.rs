@@ -114,7 +114,7 @@ fn opening(call: &Call) -> Result<Opening, Error> {
     let mut keys = names.iter().filter(|name| key::is_key(name)).chain(user.as_ref().map(|(key, _)| key));
     if keys.any(|key| key::find(&call.worker, key).is_none()) {
         let refused = fapi::refusal::LISTEN_KEY;
-        return Err(Error::fapi(StatusCode::UNAUTHORIZED, refused.code, "").with_text(refused.msg));
+        return Err(Error::fapi(StatusCode::UNAUTHORIZED, refused.code, refused.msg));
     }
     Ok(Opening { names, is_combined, user })
 }

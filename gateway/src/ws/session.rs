@@ -407,7 +407,7 @@ impl Session {
         let Some(channel) = channel.filter(|channel| !channel.is_over()) else {
             return Err((ErrorCode::InvalidChannel, "no such channel", name));
         };
-        let has_more = channel.row.kind == Kind::Depth || channel.is_private() && token.is_some();
+        let has_more = channel.row().kind == Kind::Depth || channel.is_private() && token.is_some();
         if has_more && !self.pays(BOOK_WEIGHT) {
             return Err((ErrorCode::RateLimited, UNPAID, name));
         }
@@ -437,7 +437,7 @@ impl Session {
             let views = self.worker.shared.views.read();
             let entry = self.seat.subscribe(topic, replaced, form, from, identity.life.clone());
             let wants_snapshot = entry.again.is_none();
-            let snapshot = channel.row.snapshot.filter(|_| wants_snapshot);
+            let snapshot = channel.row().snapshot.filter(|_| wants_snapshot);
             (entry, snapshot.and_then(|take| take(&moment(&self.worker, &views), topic)))
         };
         let seq = |seq| is_resuming.then_some(seq);
@@ -492,7 +492,7 @@ impl Session {
                     gap,
                     subscription
                         .channel
-                        .row
+                        .row()
                         .snapshot
                         .and_then(|take| take(&moment(&self.worker, &views), topic)),
                 )
@@ -516,7 +516,7 @@ impl Drop for Session {
 
 fn show(outlet: &Outlet, channel: &Channel, snapshot: Option<Snapshot>, seq: Option<u64>) {
     if let Some(snapshot) = snapshot {
-        let (mut data, frame_type) = (Vec::new(), snapshot.frame_type());
+        let (mut data, frame_type) = (Vec::new(), snapshot.frame_type(channel.row().frame_type));
         snapshot.write(&mut data, channel.market.as_ref());
         outlet.answer(envelope::push(frame_type, &channel.name, seq, &data));
     }

@@ -11,7 +11,7 @@ use ringside_gateway::auth::key::{KeyChange, NewKey};
 use ringside_gateway::config::Cidr;
 use ringside_gateway::dialect::Dialect;
 use ringside_gateway::ingress::Phase;
-use ringside_gateway::push::channel::{CHANNELS, Row, Scope};
+use ringside_gateway::push::topic::Kind;
 use ringside_gateway::routes::routes;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -631,15 +631,8 @@ fn a_credential_is_good_for_the_account_of_its_wallet_alone() {
 fn private_channels() {
     let mut stage = Stage::new();
     let bad = std::mem::take(&mut stage.bad);
-    let (names, others): (Vec<&Row>, Vec<&Row>) = CHANNELS.iter().partition(|row| row.kind.is_private());
-    assert!(
-        names.iter().all(|row| row.scope == Scope::Account),
-        "what is about an account has a name that says so"
-    );
-    assert!(
-        others.iter().all(|row| row.scope != Scope::Account),
-        "what is about an account has a name that says so"
-    );
+    let names: Vec<&str> =
+        Kind::channels().filter(|kind| kind.is_private()).map(|kind| kind.row().channel).collect();
     assert!(!names.is_empty());
 
     // Every text that is no good token: in its own frame, and in a subscription.
@@ -653,8 +646,8 @@ fn private_channels() {
     let expired = bad.iter().find(|credential| credential.name == "an expired token").unwrap();
     let expired = expired.headers[0].strip_prefix("Authorization: Bearer ").unwrap();
     let mut thief = Socket::open(&stage.exchange);
-    for row in &names {
-        assert_eq!(thief.subscribe(row.name)["code"], "AUTH_REQUIRED", "{}", row.name);
+    for name in &names {
+        assert_eq!(thief.subscribe(name)["code"], "AUTH_REQUIRED", "{}", name);
         for text in &texts {
             thief.send(&json!({ "type": "auth_token", "token": text }).to_string());
             let reason = if *text == expired { "token expired" } else { "invalid token" };
@@ -665,15 +658,15 @@ fn private_channels() {
             );
             thief.send(&json!({ "type": "auth", "listenKey": text }).to_string());
             assert_eq!(thief.next()["message"], "invalid listenKey");
-            thief.send(&json!({ "type": "subscribe", "channel": row.name, "token": text }).to_string());
+            thief.send(&json!({ "type": "subscribe", "channel": name, "token": text }).to_string());
             let refused = thief.next();
             assert_eq!(
                 (&refused["code"], &refused["channel"]),
-                (&json!("AUTH_REQUIRED"), &json!(row.name)),
+                (&json!("AUTH_REQUIRED"), &json!(name)),
                 "{text}"
             );
         }
-        assert_eq!(thief.subscribe(row.name)["code"], "AUTH_REQUIRED", "{}", row.name);
+        assert_eq!(thief.subscribe(name)["code"], "AUTH_REQUIRED", "{}", name);
     }
 
     // Bob's token opens bob's channels, whatever he adds; alice's opens hers.
@@ -681,8 +674,8 @@ fn private_channels() {
         let mut socket = Socket::open(&stage.exchange);
         socket.send(&json!({ "type": "auth_token", "token": stage.token(account) }).to_string());
         assert_eq!(socket.next()["success"], true);
-        for row in &names {
-            let channel = row.name;
+        for name in &names {
+            let channel = name;
             let frame = json!({ "type": "subscribe", "channel": channel, "account": ALICE, "address": wallet_text(ALICE) });
             socket.send(&frame.to_string());
             assert_eq!(socket.next(), json!({ "type": "subscribed", "channel": channel }));

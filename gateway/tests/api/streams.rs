@@ -423,6 +423,29 @@ fn a_liquidation_is_told() {
 }
 
 #[test]
+fn what_the_fund_gains_in_a_market_is_told() {
+    let mut venue = venue();
+    let streams = "btcusdt@insurance/ethusdt@insurance";
+    let mut socket = Socket::at(&venue.exchange, &format!("/stream?streams={streams}"));
+    let balance = |venue: &mut Venue| {
+        let fund = public(venue, "/fapi/v1/insuranceBalance?symbol=BTCUSDT");
+        fund["assets"][0]["marginBalance"].as_str().unwrap().to_owned()
+    };
+    let micros = |text: &Value| (text.as_str().unwrap().parse::<f64>().unwrap() * 1e6).round() as i64;
+    trade(&mut venue);
+    assert_eq!(read(&mut socket), Vec::<Value>::new(), "a trade moves nothing of the fund's");
+    liquidate(&mut venue);
+    let told = by_stream(&mut socket);
+    assert_eq!(told.keys().collect::<Vec<_>>(), ["btcusdt@insurance"]);
+    let told = &told["btcusdt@insurance"];
+    let last = told.last().unwrap();
+    assert_eq!([&last["e"], &last["s"], &last["a"]], ["insuranceUpdate", "BTCUSDT", "USDT"]);
+    assert_eq!(last["b"], balance(&mut venue).as_str());
+    let sum: i64 = told.iter().map(|event| micros(&event["d"])).sum();
+    assert!(sum > 0 && sum == micros(&last["b"]), "the fund had nothing: {told:?}");
+}
+
+#[test]
 fn a_liquidation_that_the_book_gives_nothing_is_an_order_all_the_same() {
     let mut venue = venue();
     let mut socket = Socket::at(&venue.exchange, "/ws/btcusdt@forceOrder");

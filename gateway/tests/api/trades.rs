@@ -391,6 +391,7 @@ fn an_isolated_position_is_settled_by_a_trade() {
 fn the_book_is_passed_over_and_the_fund_comes_and_goes() {
     let (long, short, bidder) = (1, 2, 3);
     let mut story = Story::new(&[(long, 1_000), (short, 100_000), (bidder, 100_000)], 3_000);
+    let mut fund = Socket::at(&story.venue.exchange, "/ws/btcusdt@insurance");
     story.leverage(long, "BTCUSDT", 100);
     story.limit(short, "BTCUSDT", "SELL", "0.5", "60000");
     story.limit(long, "BTCUSDT", "BUY", "0.5", "60000");
@@ -415,6 +416,19 @@ fn the_book_is_passed_over_and_the_fund_comes_and_goes() {
     story.judge_all();
     let given = story.order(short, "BTCUSDT", "adl_autoclose");
     assert_eq!([&given["status"], &given["side"]], ["FILLED", "BUY"], "{given}");
+    // What it gained and paid in the market is told, command by command.
+    let told: Vec<Value> =
+        fund.drain().unwrap().iter().map(|text| serde_json::from_str(text).unwrap()).collect();
+    let (last, gained) = told.split_last().unwrap();
+    let mut held = Decimal::from(3_000);
+    for event in gained {
+        held += decimal(&event["d"]);
+        assert_eq!(decimal(&event["b"]), held, "{told:?}");
+    }
+    // It lost more than it had with what it took over; what that lacks is no market's.
+    assert!(held + decimal(&last["d"]) < Decimal::ZERO, "{told:?}");
+    let of_views = story.venue.public("/fapi/v1/insuranceBalance?symbol=BTCUSDT");
+    assert_eq!(of_views["assets"][0]["marginBalance"], last["b"]);
 }
 
 /// One session of random traders, whose market moves and closes.

@@ -63,22 +63,7 @@ impl Shown {
             for interval in Interval::ALL {
                 enter(Topic::of_candles(market, interval), Form::Channel);
             }
-            for kind in [
-                Kind::PerpetualTrade,
-                Kind::AggregateTrade,
-                Kind::DepthDiff,
-                Kind::DepthTop,
-                Kind::BestPrice,
-                Kind::Mark,
-                Kind::Candle,
-                Kind::PairCandle,
-                Kind::MiniDay,
-                Kind::Day,
-                Kind::ForcedOrder,
-                Kind::Contract,
-                Kind::OrderBook,
-                Kind::Liquidation,
-            ] {
+            for kind in Kind::ALL.iter().copied().filter(|kind| kind.is_of_perpetuals()) {
                 for detail in [0, 1, 2] {
                     enter(Topic { kind, id: market, detail }, Form::Stream);
                 }

@@ -42,7 +42,7 @@ use serde_json::value::RawValue;
 impl From<Refused> for Error {
     fn from(Refused { refusal, message }: Refused) -> Error {
         let status = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        Error::named(status, refusal.code).with_message(message)
+        Error::account(status, refusal.code, message)
     }
 }
 
@@ -116,7 +116,7 @@ fn name_of(views: &Views, market: MarketId) -> Symbol {
 /// No reply, as this dialect answers it.
 fn unavailable(unavailable: Unavailable) -> Error {
     match unavailable {
-        Unavailable::Unknown => refusal::UNKNOWN.into(),
+        Unavailable::Unknown => Error::from(refusal::UNKNOWN).with_unknown_outcome(),
         Unavailable::Busy => refusal::BUSY.into(),
         Unavailable::Disabled | Unavailable::Restarting | Unavailable::Halted => refusal::UNAVAILABLE.into(),
     }

@@ -37,7 +37,7 @@ use std::ops::RangeInclusive;
 impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Error {
         let status = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        Error::fapi(status, refusal.code.min(-1), "").with_text(refusal.msg)
+        Error::fapi(status, refusal.code.min(-1), refusal.msg)
     }
 }
 
@@ -144,7 +144,7 @@ fn one_or_all<T>(
 /// No reply, as this dialect answers it.
 fn unavailable(unavailable: Unavailable) -> Error {
     match unavailable {
-        Unavailable::Unknown => refusal::UNKNOWN.into(),
+        Unavailable::Unknown => Error::from(refusal::UNKNOWN).with_unknown_outcome(),
         Unavailable::Busy => refusal::NOT_HANDED_OVER.into(),
         Unavailable::Disabled | Unavailable::Restarting | Unavailable::Halted => refusal::UNAVAILABLE.into(),
     }

@@ -397,7 +397,10 @@ fn element_params(element: &RawValue) -> Result<Params<'_>, refusal::Refusal> {
 fn element(outcome: Result<FuturesOrder, Error>) -> BatchElement {
     match outcome {
         Ok(order) => BatchElement::Order(Box::new(order)),
-        Err(error) => BatchElement::Refused(Refused { code: error.code, msg: error.text }),
+        Err(error) => {
+            let (code, msg) = (error.wording.number(), error.wording.text().to_owned().into());
+            BatchElement::Refused(Refused { code, msg })
+        }
     }
 }
 

@@ -62,7 +62,8 @@ impl From<Unavailable> for Error {
                 error(refusal::ENGINE_BUSY).with_message("nothing was done; retry with backoff")
             }
             Unavailable::Unknown => error(refusal::DB_ERROR)
-                .with_message("the outcome is unknown; query orders and balances before retrying"),
+                .with_message("the outcome is unknown; query orders and balances before retrying")
+                .with_unknown_outcome(),
         }
     }
 }

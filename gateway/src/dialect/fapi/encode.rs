@@ -172,6 +172,11 @@ impl Steps {
         Fixed(price.into(), self.price)
     }
 
+    /// A price that is made for so many decimals.
+    pub fn price_of(self, price: impl FnOnce(usize) -> i128) -> Fixed {
+        Fixed(price(self.price), self.price)
+    }
+
     /// A quantity.
     pub fn quantity(self, quantity: impl Into<i128>) -> Fixed {
         Fixed(quantity.into(), self.quantity)
@@ -288,7 +293,7 @@ pub fn ticker(market: &PerpetualMarket, day: &Day, now_ms: i64) -> FuturesDay {
         symbol: Name(market.symbol),
         price_change: signed(steps.price(day.change())),
         price_change_percent: SignedFixed(day.change_percent(2), 2),
-        weighted_avg_price: Fixed(day.weighted(steps.price), steps.price),
+        weighted_avg_price: steps.price_of(|decimals| day.weighted(decimals)),
         last_price: steps.price(day.close),
         last_qty: steps.quantity(day.last_quantity),
         open_price: steps.price(day.open),

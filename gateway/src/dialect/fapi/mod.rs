@@ -10,7 +10,6 @@ pub mod params;
 pub mod place;
 pub mod refusal;
 pub mod reject;
-pub mod stream;
 pub mod text;
 pub mod user;
 pub mod words;

@@ -16,13 +16,6 @@ impl<'a> Object<'a> {
         Object { out, is_empty: true }
     }
 
-    /// Begins an event: its name and when it is made.
-    pub(super) fn event(out: &'a mut Vec<u8>, name: &str, now_ms: i64) -> Object<'a> {
-        let mut object = Object::new(out);
-        object.begin(name, now_ms, None);
-        object
-    }
-
     pub(super) fn end(self) {
         self.out.push(b'}');
     }
@@ -73,11 +66,6 @@ impl<'a> Object<'a> {
 
     pub(super) fn id(&mut self, key: &str, value: u64) {
         write_u64(self.key(key), value);
-    }
-
-    /// -1 for none.
-    pub(super) fn id_or_none(&mut self, key: &str, id: Option<u64>) {
-        self.number(key, id.map_or(-1, u64::cast_signed));
     }
 
     /// A number as text, empty for none.

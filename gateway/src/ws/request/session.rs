@@ -316,6 +316,7 @@ impl Session {
         let now_ms = self.caller.worker.clock.now_ms();
         let retry_ms = now_ms.saturating_add_unsigned(seconds.saturating_mul(1_000));
         let data = json!({ "serverTime": now_ms, "retryAfter": retry_ms });
-        Response::of(&json!({ "code": error.code, "msg": error.text, "data": data })).body
+        Response::of(&json!({ "code": error.wording.number(), "msg": error.wording.text(), "data": data }))
+            .body
     }
 }

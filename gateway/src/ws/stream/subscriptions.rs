@@ -4,8 +4,8 @@ use super::key;
 use super::request::{self, Action, Fault};
 use crate::auth::listen_key::ListenKey;
 use crate::push::envelope::{self, Form};
+use crate::push::row;
 use crate::push::sessions::{Seat, UserStream};
-use crate::push::stream_name;
 use crate::push::topic::{Kind, Topic};
 use crate::worker::Worker;
 use serde_json::{Value, json};
@@ -144,7 +144,7 @@ impl Streams {
                     Target::User(topic, Rc::new(UserStream { key, events: events.clone() }))
                 })
             } else {
-                stream_name::parse(&name, markets).map_or(Target::Silent, Target::Market)
+                Topic::of_stream(&name, markets).map_or(Target::Silent, Target::Market)
             };
             match &target {
                 Target::Silent => {}
@@ -206,5 +206,5 @@ pub fn weight_of_names(count: usize) -> u32 {
 
 /// A name as it is listed: keys stay as they are.
 fn listed(text: &str) -> String {
-    if key::is_key(text) { text.to_owned() } else { stream_name::canonical(text) }
+    if key::is_key(text) { text.to_owned() } else { row::canonical(text) }
 }

@@ -6,6 +6,7 @@ pub mod account;
 pub mod history;
 pub mod market;
 pub mod order;
+pub mod stream;
 pub mod words;
 
 use crate::number::{Name, Whole};

@@ -1,7 +1,7 @@
 //! What a push of the spot side will say. Noted while the views are held, so notes are copies of records and nothing is written as
 //! text before [`Note::encode`].
 
-use super::super::topic::Topic;
+use super::topic::Topic;
 use crate::dialect::spot::{encode, push};
 use ringside_core::ids::{MarketId, padded};
 use ringside_core::money::Price;
@@ -28,7 +28,7 @@ pub enum Note {
     },
     /// A balance row.
     Balance(BalanceRow),
-    /// Levels that changed, in [`super::super::spot::Notebook::levels`].
+    /// Levels that changed, in [`super::spot::Notebook::levels`].
     Depth {
         /// First and last update id.
         updates: (u64, u64),
