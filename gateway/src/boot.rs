@@ -14,7 +14,7 @@ use crate::chain;
 use crate::clock::{Agreement, Clock};
 use crate::config::Config;
 use crate::feed;
-use crate::ingress::{Lane, Phase, Room};
+use crate::ingress::{CommandProducer, DiskHeadroom, EngineState};
 use crate::operations;
 use crate::routes::ROUTES;
 use crate::server::router::Router;
@@ -122,7 +122,7 @@ pub fn run_and_tell(
         open_perpetuals(&shared, &mut own, &shutdown);
     }
     shared.feed_port.attach(own);
-    shared.phase.set_room(room(&shared, &stages));
+    shared.phase.set_headroom(room(&shared, &stages));
     shared.begin();
     let feeds = feed::start(shared.for_feeds(), shutdown.clone()).map_err(BootError::Thread)?;
     if let Some(figures) = parts.watch.as_ref().and_then(|watch| watch.figures()) {
@@ -145,7 +145,7 @@ pub fn run_and_tell(
         let _ = watched.join();
     }
     let _ = chained.join();
-    shared.phase.set(Phase::Halted);
+    shared.phase.set(EngineState::Halted);
     let (journal, follower) = (stages.journal.clone(), stages.follower.clone());
     stages.stop();
     drop(taken);
@@ -205,7 +205,7 @@ fn start_stages(
     taken: Lock,
     apart: &mut Apart,
     out: &mut impl Write,
-) -> Result<(Stages, Lane), BootError> {
+) -> Result<(Stages, CommandProducer), BootError> {
     let rebuilt = Rebuilt::from_disk(&shared.config, &shared.clock, taken)?;
     let report = rebuilt.report().clone();
     let (sequence, hash) = rebuilt.state_hash();
@@ -239,7 +239,7 @@ fn awaits_perpetuals(shared: &Shared) -> bool {
 /// Lists and opens the perpetual markets that ship, so that whoever finds the exchange running finds them open. They get a mark at
 /// the next tick of the clock, which comes every second, and shows once it is durable, which takes a while where the disk is busy;
 /// should it not come, the markets stay halted, for the administrator to open.
-fn open_perpetuals(shared: &Shared, own: &mut Lane, shutdown: &CancellationToken) {
+fn open_perpetuals(shared: &Shared, own: &mut CommandProducer, shutdown: &CancellationToken) {
     const PATIENCE: Duration = Duration::from_secs(30);
     let all_come_to = |holds: fn(&PerpetualMarket) -> bool| {
         let begin = Instant::now();
@@ -264,11 +264,11 @@ fn open_perpetuals(shared: &Shared, own: &mut Lane, shutdown: &CancellationToken
 }
 
 /// Publishes a command of the process itself. Its ring is new, so there is room.
-fn send<B: Body>(own: &mut Lane, body: B) {
+fn send<B: Body>(own: &mut CommandProducer, body: B) {
     publish(own, Command::new(body));
 }
 
-fn publish(own: &mut Lane, command: Command) {
+fn publish(own: &mut CommandProducer, command: Command) {
     own.numbered += 1;
     let command = Command { source: own.source, source_seq: own.numbered, ..command };
     let published = own.producer.try_publish(&command);
@@ -289,15 +289,15 @@ fn tell_of_follower(follower: &FollowerStatus) {
 }
 
 /// What the journal's disk, the second engine and the clock leave room for.
-fn room(shared: &Shared, stages: &Stages) -> Room {
+fn room(shared: &Shared, stages: &Stages) -> DiskHeadroom {
     let of_disk = match stages.journal.pressure() {
-        Pressure::Full => Room::Nothing,
-        Pressure::CancelsOnly => Room::Cancels,
+        Pressure::Full => DiskHeadroom::Nothing,
+        Pressure::CancelsOnly => DiskHeadroom::Cancels,
         // The longer it went on, the more the next start would have to replay, and the more memory history would take.
-        Pressure::None if stages.follower.is_failed() => Room::Cancels,
-        Pressure::None => Room::All,
+        Pressure::None if stages.follower.is_failed() => DiskHeadroom::Cancels,
+        Pressure::None => DiskHeadroom::All,
     };
-    let of_clock = if shared.agreement.holds() { Room::All } else { Room::Cancels };
+    let of_clock = if shared.agreement.holds() { DiskHeadroom::All } else { DiskHeadroom::Cancels };
     of_disk.max(of_clock)
 }
 
@@ -326,14 +326,14 @@ fn watch(
             }
         }
         if stages.journal.is_failed() || stages.gate.is_halted() {
-            shared.phase.set(Phase::Halted);
+            shared.phase.set(EngineState::Halted);
             return true;
         }
-        shared.phase.set_room(room(shared, stages));
+        shared.phase.set_headroom(room(shared, stages));
         tell_of_follower(&stages.follower);
         supervisor.pulse(|| Progress {
             sequence: shared.views.read().sequence(),
-            beats: shared.metrics.workers.iter().map(|figures| figures.beats.get()).collect(),
+            heartbeats: shared.metrics.workers.iter().map(|figures| figures.heartbeats.get()).collect(),
             is_full: stages.journal.pressure() == Pressure::Full,
         });
         std::thread::sleep(WATCH);

@@ -4,14 +4,15 @@
 //! only then hands out their replies: what a reply says can be read by whoever got it, and nothing is seen that a crash
 //! could take back. It encodes nothing and knows no socket; [`Listener`] is where pushes hang in.
 
+mod command_events;
 mod figures;
-mod told;
 
+pub use command_events::CommandEvents;
 pub use figures::EgressFigures;
-pub use told::Told;
 
 use crate::clock::Clock;
-use crate::ingress::{Port, Reply};
+use crate::ingress::{Reply, ReplyQueue};
+use command_events::Spans;
 use ringside_core::agent::Agent;
 use ringside_core::command;
 use ringside_core::event::{self, Event, Kind};
@@ -23,7 +24,6 @@ use ringside_views::perpetual::order::OrderRecord;
 use ringside_views::{SharedViews, Views};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use told::Spans;
 
 /// How often the clock is looked at while nothing happens.
 const NAP: Duration = Duration::from_millis(100);
@@ -44,7 +44,7 @@ const EVENTS_OF_A_PAGE: usize = 4_096 / size_of::<Event>();
 pub trait Listener: Send {
     /// One command: its events, and the views exactly as they are after it. Runs under the views'
     /// lock, so it only notes what is to be sent.
-    fn command(&mut self, told: Told<'_>, views: &Views);
+    fn command(&mut self, told: CommandEvents<'_>, views: &Views);
 
     /// The batch is over and the lock released: time to send.
     fn flush(&mut self);
@@ -102,7 +102,7 @@ enum Followed {
 
 struct Destination {
     source: u32,
-    port: Arc<Port>,
+    port: Arc<ReplyQueue>,
     is_waiting: bool,
 }
 
@@ -114,7 +114,7 @@ impl Egress {
         gate: Arc<Gate>,
         mode: GateMode,
         views: Arc<SharedViews>,
-        ports: Vec<(u32, Arc<Port>)>,
+        ports: Vec<(u32, Arc<ReplyQueue>)>,
     ) -> Egress {
         let doorbells = [ring.doorbell(), gate.doorbell().clone()];
         let ports =
@@ -258,8 +258,8 @@ impl Egress {
         let told = || {
             // Its end is known: to look for it would be to go through all of a long command.
             let (first, others) = complete.split_at(spans.len());
-            let first = (!first.is_empty()).then(|| Told::long(first, spans));
-            first.into_iter().chain(others.split_inclusive(is_end).map(Told::new))
+            let first = (!first.is_empty()).then(|| CommandEvents::long(first, spans));
+            first.into_iter().chain(others.split_inclusive(is_end).map(CommandEvents::new))
         };
         self.expected = self.views.write(|views| {
             for command in told() {

@@ -5,20 +5,20 @@
 //! commands. While [`Ingress::run`] runs, what the requests of one turn of the worker hand over becomes visible together, with
 //! one wake for all of it: on few cores the matcher would else be woken for every command, and each time take the place of
 //! the worker that has the next one ready. Where the machine has no processor to spare for the stages, the worker then runs
-//! them itself ([`Lane::invoker`]) and has the replies when it is back.
+//! them itself ([`CommandProducer::invoker`]) and has the replies when it is back.
 //!
 //! A reply comes from egress through one queue per worker, with one wake for all that a batch brought; [`Ingress::run`] then
 //! hands each reply to its request. No other thread is involved.
 //!
 //! What a command means, and what its refusal is called, is not known here.
 
+mod engine_state;
 mod figures;
-mod phase;
-mod port;
+mod reply_queue;
 
+pub use engine_state::{DiskHeadroom, EngineState, Priority, SharedEngineState, Unavailable};
 pub use figures::WorkerFigures;
-pub use phase::{EnginePhase, Phase, Priority, Room, Unavailable};
-pub use port::{Lane, Port, Reply};
+pub use reply_queue::{CommandProducer, Reply, ReplyQueue};
 
 use crate::clock::Clock;
 use ringside_core::command::Command;
@@ -47,7 +47,7 @@ const SWEEPS_MAX: u32 = (REPLY_TIMEOUT.as_millis() / SWEEP.as_millis()) as u32;
 pub struct Ingress(Rc<Inner>);
 
 struct Inner {
-    port: Arc<Port>,
+    port: Arc<ReplyQueue>,
     /// Whose clock times commands, and what the thread counts.
     measured: Option<(Clock, Arc<WorkerFigures>)>,
     state: RefCell<State>,
@@ -55,7 +55,7 @@ struct Inner {
 
 #[derive(Default)]
 struct State {
-    lane: Option<Lane>,
+    lane: Option<CommandProducer>,
     /// `source_seq` of the front of `waiting`, less one.
     answered: u64,
     /// One entry per command handed over, in order of `source_seq`, from the oldest that is still of interest.
@@ -66,7 +66,7 @@ struct State {
     /// Commands handed over and not visible yet.
     staged: u32,
     /// The task that makes them visible, while it runs.
-    shower: Option<Waker>,
+    flush_waker: Option<Waker>,
 }
 
 struct Entry {
@@ -92,12 +92,12 @@ enum Progress {
 
 impl Ingress {
     /// The worker's side of `port`. Commands are refused until the port has a lane and the engine runs.
-    pub fn new(port: Arc<Port>) -> Ingress {
+    pub fn new(port: Arc<ReplyQueue>) -> Ingress {
         Ingress(Rc::new(Inner { port, measured: None, state: RefCell::default() }))
     }
 
     /// The same, counting in `figures` what is refused and how long commands take, by the clock that stamps them.
-    pub fn measured(port: Arc<Port>, clock: Clock, figures: Arc<WorkerFigures>) -> Ingress {
+    pub fn measured(port: Arc<ReplyQueue>, clock: Clock, figures: Arc<WorkerFigures>) -> Ingress {
         let measured = Some((clock, figures));
         Ingress(Rc::new(Inner { port, measured, state: RefCell::default() }))
     }
@@ -149,7 +149,7 @@ impl Ingress {
     }
 
     /// Whether commands are taken.
-    pub fn phase(&self) -> Phase {
+    pub fn phase(&self) -> EngineState {
         self.0.port.phase.get()
     }
 
@@ -158,7 +158,7 @@ impl Ingress {
     pub async fn run(self) {
         let mut sweep = tokio::time::interval(SWEEP);
         sweep.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let _showing = Showing(&self.0);
+        let _guard = FlushGuard(&self.0);
         // Woken by the first command of a turn, this task is polled behind all that were ready by then.
         let mut show = pin!(poll_fn(|context| {
             self.show(context.waker());
@@ -177,16 +177,16 @@ impl Ingress {
         }
     }
 
-    /// Makes visible what was handed over, and takes the replies that are back already. `shower` is to be woken for the next.
-    fn show(&self, shower: &Waker) {
+    /// Makes visible what was handed over, and takes the replies that are back already. `flush_waker` is to be woken for the next.
+    fn show(&self, flush_waker: &Waker) {
         let has_run = {
             let state = &mut *self.0.state.borrow_mut();
-            if state.shower.as_ref().is_none_or(|other| !other.will_wake(shower)) {
-                state.shower = Some(shower.clone());
+            if state.flush_waker.as_ref().is_none_or(|other| !other.will_wake(flush_waker)) {
+                state.flush_waker = Some(flush_waker.clone());
             }
             state.staged > 0 && {
                 state.staged = 0;
-                state.lane.as_mut().is_some_and(Lane::show)
+                state.lane.as_mut().is_some_and(CommandProducer::show)
             }
         };
         if has_run {
@@ -211,9 +211,9 @@ impl Ingress {
     /// Tells requests whose time is up. All of them, once the engine has stopped: no reply can come then.
     fn sweep(&self) {
         if let Some((_, figures)) = &self.0.measured {
-            figures.beats.add(1);
+            figures.heartbeats.add(1);
         }
-        let is_halted = self.phase() == Phase::Halted;
+        let is_halted = self.phase() == EngineState::Halted;
         let state = &mut *self.0.state.borrow_mut();
         state.sweep += 1;
         let mut lost = 0;
@@ -242,10 +242,10 @@ impl Inner {
 
     fn hand_over(&self, mut command: Command, priority: Priority) -> Result<u64, Unavailable> {
         match self.port.phase.get() {
-            Phase::Running => {}
-            Phase::Disabled => return Err(Unavailable::Disabled),
-            Phase::Restarting => return Err(Unavailable::Restarting),
-            Phase::Halted => return Err(Unavailable::Halted),
+            EngineState::Running => {}
+            EngineState::Disabled => return Err(Unavailable::Disabled),
+            EngineState::Restarting => return Err(Unavailable::Restarting),
+            EngineState::Halted => return Err(Unavailable::Halted),
         }
         if !self.port.phase.has_room_for(priority) {
             return Err(Unavailable::Busy);
@@ -266,10 +266,10 @@ impl Inner {
             return Err(lane.no_room());
         }
         let is_enough = lane.invoker.is_none() && state.staged + 1 >= STAGED_MAX;
-        match &state.shower {
-            Some(shower) if !is_enough => {
+        match &state.flush_waker {
+            Some(flush_waker) if !is_enough => {
                 if state.staged == 0 {
-                    shower.wake_by_ref();
+                    flush_waker.wake_by_ref();
                 }
                 state.staged += 1;
             }
@@ -345,12 +345,12 @@ impl Inner {
 }
 
 /// For as long as it is there, commands are shown by the task that made it.
-struct Showing<'a>(&'a Inner);
+struct FlushGuard<'a>(&'a Inner);
 
-impl Drop for Showing<'_> {
+impl Drop for FlushGuard<'_> {
     fn drop(&mut self) {
         let state = &mut *self.0.state.borrow_mut();
-        state.shower = None;
+        state.flush_waker = None;
         state.staged = 0;
         if let Some(lane) = &mut state.lane {
             lane.producer.flush();

@@ -56,7 +56,7 @@ pub struct PersistConfig {
     /// Segments kept allocated ahead, at least 1. The last is kept for cancels and internal commands. Made anew once half of
     /// them are gone.
     pub spares: usize,
-    /// With nothing to write for this long, a seal vouches for the last batch.
+    /// With nothing to write for this long, a seal attests the last batch.
     pub idle_seal: Duration,
     /// In mode `written`: most time that bytes stay in the page cache only.
     pub sync_interval: Duration,
@@ -76,7 +76,7 @@ pub struct PersistConfig {
     pub any_file_system: bool,
     /// A sequence that somebody outside knows was acknowledged (a standby, a gateway). A journal that ends before
     /// it is damaged, not torn.
-    pub witness: Option<Sequence>,
+    pub durable_mark: Option<Sequence>,
     /// Id of a journal that does not exist yet; `None`: drawn at random. For tests that compare bytes.
     pub journal_id: Option<[u8; 16]>,
     /// Time of this start, nanoseconds of the UNIX epoch, for the command that opens the epoch.
@@ -102,7 +102,7 @@ impl PersistConfig {
             snapshots_kept: 3,
             follower_lag: 0,
             any_file_system: false,
-            witness: None,
+            durable_mark: None,
             journal_id: None,
             opened_at_ns: 0,
         }

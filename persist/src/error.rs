@@ -58,7 +58,7 @@ pub enum PersistError {
     /// Bytes that were durable are not what was written. Never skipped, never cut.
     #[error(
         "journal: damage in segment {segment} at byte {offset}: the record of sequence {sequence} cannot be read \
-         ({flaw}), yet {witness} proves that it was durable. Restore the segment from a copy, or start from a \
+         ({flaw}), yet {durable_mark} proves that it was durable. Restore the segment from a copy, or start from a \
          snapshot taken after it"
     )]
     Rot {
@@ -71,7 +71,7 @@ pub enum PersistError {
         /// What is wrong with it.
         flaw: Flaw,
         /// How it is known to be damage and not a torn write.
-        witness: String,
+        durable_mark: String,
     },
     /// Neither copy of a segment's header can be read, or the header contradicts its neighbours.
     #[error("journal: the header of segment {segment} is damaged: {reason}")]

@@ -13,7 +13,7 @@
 //! | the only disk is lost, or lies about its cache | lost | lost |
 //!
 //! Rot inside the very last batch before a power failure, or the last two where full batches follow each other, looks like a
-//! torn write; 5 ms after the last command a seal vouches for it. What of it can be told is announced ([`read::tail::Cut`]).
+//! torn write; 5 ms after the last command a seal attests it. What of it can be told is announced ([`read::tail::Cut`]).
 //!
 //! - [`mod@format`]: the bytes of a record and of a segment. [`storage`]: file operations, real ones and a double that breaks.
 //! - [`write`]: commands onto the disk. [`read`]: journals read back, looked through and judged.

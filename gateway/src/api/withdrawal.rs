@@ -3,7 +3,7 @@
 
 use super::{Call, Response};
 use crate::chain::Consent;
-use crate::chain::desk::NotSigned;
+use crate::chain::withdrawal_signing::NotSigned;
 use crate::dialect::spot::id::{ParsedUuid, parse};
 use crate::dialect::spot::withdrawal::{authorization, shown};
 use crate::ingress::{Priority, Unavailable};

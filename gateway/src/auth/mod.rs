@@ -94,7 +94,7 @@ impl Authenticator {
 
 /// A request as far as its signature reaches.
 #[derive(Clone, Copy, Debug)]
-pub struct Sealed<'a> {
+pub struct PresentedRequest<'a> {
     /// Its headers.
     pub headers: &'a HeaderMap,
     /// Where it came from, if that is known.
@@ -276,11 +276,11 @@ impl Authenticator {
         &self,
         permission: Permission,
         is_stream: bool,
-        request: Sealed<'_>,
+        request: PresentedRequest<'_>,
         accounts: &dyn Accounts,
         remembered: &mut Remembered,
     ) -> Result<Identity, Fault> {
-        let Sealed { headers, ip, now_ms, query, body, is_change } = request;
+        let PresentedRequest { headers, ip, now_ms, query, body, is_change } = request;
         let key = headers.get(SIGNED_KEY).or_else(|| self.compatible_key(headers)).ok_or(Fault::KeyFormat)?;
         let key = key.as_bytes();
         // What looks like no key is none: only a key that is refused is looked at for that.
@@ -292,10 +292,10 @@ impl Authenticator {
             return Ok(identity);
         }
         let signer = recognized.key.as_deref().map(|key| self.keys.signer(key));
-        let signed = SignedRequest::read(query, body).map_err(Fault::Unsigned)?;
+        let signed = SignedRequest::read(query, body).map_err(Fault::SignatureError)?;
         // A key that was sealed under another key-encryption key was refused at start.
         let signer = signer.and_then(Result::ok).ok_or(Fault::Internal)?;
-        signed.check(signer, now_ms).map_err(Fault::Unsigned)?;
+        signed.check(signer, now_ms).map_err(Fault::SignatureError)?;
         if let Some(seen) = self.seen.as_ref().filter(|_| is_change) {
             seen.take(identity.account, &signed, now_ms)?;
         }

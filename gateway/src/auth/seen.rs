@@ -6,7 +6,7 @@
 //! let go of already, and those are refused as late; and a start counts from the latest time that either clock or engine knew.
 
 use super::signed::{AHEAD_MS, SignedRequest};
-use crate::http::fault::{Fault, Unsigned};
+use crate::http::fault::{Fault, SignatureError};
 use parking_lot::Mutex;
 use ringside_core::ids::AccountId;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -57,10 +57,10 @@ impl Seen {
         let kept = &mut *self.0.lock();
         kept.pass(now_ms);
         if request.timestamp_ms() < kept.since_ms || end_ms < kept.passed_ms {
-            return Err(Fault::Unsigned(Unsigned::Late));
+            return Err(Fault::SignatureError(SignatureError::Late));
         }
         if kept.marks.contains(&mark) {
-            return Err(Fault::Unsigned(Unsigned::Replayed));
+            return Err(Fault::SignatureError(SignatureError::Replayed));
         }
         let of = kept.of.get(&account).copied().unwrap_or(0);
         if kept.marks.len() >= KEPT_MAX || of >= OF_ACCOUNT_MAX {
@@ -114,8 +114,8 @@ mod tests {
         seen.take(account, &request, now_ms)
     }
 
-    const LATE: Result<(), Fault> = Err(Fault::Unsigned(Unsigned::Late));
-    const REPLAYED: Result<(), Fault> = Err(Fault::Unsigned(Unsigned::Replayed));
+    const LATE: Result<(), Fault> = Err(Fault::SignatureError(SignatureError::Late));
+    const REPLAYED: Result<(), Fault> = Err(Fault::SignatureError(SignatureError::Replayed));
 
     /// Ten thousand captures, each sent again from at once to twice its window later.
     #[test]

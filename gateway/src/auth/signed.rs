@@ -3,7 +3,7 @@
 //! Who the key belongs to is the business of [`super::Authenticator`]; what the other parameters mean, the dialect's.
 
 use crate::form;
-use crate::http::fault::Unsigned;
+use crate::http::fault::SignatureError;
 use hmac::{Hmac, KeyInit, Mac};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, percent_decode, percent_encode};
 use sha2::Sha256;
@@ -64,38 +64,39 @@ pub struct SignedRequest<'a> {
 
 /// Whether any parameter of a signed request is sent.
 pub fn is_any_sent(query: &str, body: &[u8]) -> bool {
-    let is_sent = |text| Seals::of(text).found.iter().any(|found| !matches!(found, Found::Nowhere));
+    let is_sent = |text| SignatureParams::of(text).found.iter().any(|found| !matches!(found, Found::Nowhere));
     is_sent(query.as_bytes()) || is_sent(body)
 }
 
 impl<'a> SignedRequest<'a> {
     /// Reads timestamp, signature and window, in this order; a parameter in the query counts before one in the body.
-    pub fn read(query: &'a str, body: &'a [u8]) -> Result<SignedRequest<'a>, Unsigned> {
-        let sent = [Seals::of(query.as_bytes()), Seals::of(body)];
-        let value = |index: usize| -> Result<Option<Cow<'a, [u8]>>, Unsigned> {
+    pub fn read(query: &'a str, body: &'a [u8]) -> Result<SignedRequest<'a>, SignatureError> {
+        let sent = [SignatureParams::of(query.as_bytes()), SignatureParams::of(body)];
+        let value = |index: usize| -> Result<Option<Cow<'a, [u8]>>, SignatureError> {
             let found = match sent[0].found[index] {
                 Found::Nowhere => sent[1].found[index],
                 found => found,
             };
             match found {
-                Found::Twice => Err(Unsigned::Twice(SEALS[index])),
+                Found::Twice => Err(SignatureError::Twice(SEALS[index])),
                 Found::Once(value) if !value.is_empty() => Ok(Some(decode(value))),
                 Found::Once(_) | Found::Nowhere => Ok(None),
             }
         };
-        let timestamp_ms =
-            value(TIMESTAMP)?.and_then(|digits| integer(&digits)).ok_or(Unsigned::Mandatory("timestamp"))?;
-        let text = value(SIGNATURE)?.ok_or(Unsigned::Mandatory("signature"))?;
+        let timestamp_ms = value(TIMESTAMP)?
+            .and_then(|digits| integer(&digits))
+            .ok_or(SignatureError::Mandatory("timestamp"))?;
+        let text = value(SIGNATURE)?.ok_or(SignatureError::Mandatory("signature"))?;
         let mut signature = [0; 32];
         // The decoder would take a prefix of its own.
         if text.len() != 64 || const_hex::decode_to_slice(&*text, &mut signature).is_err() {
-            return Err(Unsigned::Mandatory("signature"));
+            return Err(SignatureError::Mandatory("signature"));
         }
         let window_ms = match value(WINDOW)? {
             None => WINDOW_DEFAULT_MS,
             Some(digits) => integer(&digits)
                 .filter(|window| (1..=WINDOW_MAX_MS).contains(window))
-                .ok_or(Unsigned::NotValid("recvWindow"))?,
+                .ok_or(SignatureError::NotValid("recvWindow"))?,
         };
         Ok(SignedRequest { signed: sent.map(|sent| sent.signed), timestamp_ms, window_ms, signature })
     }
@@ -116,14 +117,14 @@ impl<'a> SignedRequest<'a> {
     }
 
     /// Checks when it was made, then that the owner of the secret made it. `now_ms` is when it was fully read.
-    pub fn check(&self, signer: &Signer, now_ms: i64) -> Result<(), Unsigned> {
+    pub fn check(&self, signer: &Signer, now_ms: i64) -> Result<(), SignatureError> {
         if self.timestamp_ms >= now_ms.saturating_add(AHEAD_MS) {
-            return Err(Unsigned::Ahead);
+            return Err(SignatureError::Ahead);
         }
         if now_ms - self.timestamp_ms > self.window_ms {
-            return Err(Unsigned::Late);
+            return Err(SignatureError::Late);
         }
-        if self.is_signed_by(signer) { Ok(()) } else { Err(Unsigned::Signature) }
+        if self.is_signed_by(signer) { Ok(()) } else { Err(SignatureError::Signature) }
     }
 
     /// Whether the signature matches the payload as sent, decoded, or with its values encoded again.
@@ -165,15 +166,15 @@ enum Found<'a> {
 }
 
 /// What one text says of its signature, found in one pass.
-struct Seals<'a> {
+struct SignatureParams<'a> {
     /// The parameters of [`SEALS`].
     found: [Found<'a>; 3],
     /// The text without its first `signature` pair and one `&` beside it, as what stands before and after.
     signed: [&'a [u8]; 2],
 }
 
-impl<'a> Seals<'a> {
-    fn of(text: &'a [u8]) -> Seals<'a> {
+impl<'a> SignatureParams<'a> {
+    fn of(text: &'a [u8]) -> SignatureParams<'a> {
         let mut found = [Found::Nowhere; 3];
         let mut signed = None;
         for pair in form::pairs(text) {
@@ -191,7 +192,7 @@ impl<'a> Seals<'a> {
                 Found::Once(_) | Found::Twice => Found::Twice,
             };
         }
-        Seals { found, signed: signed.unwrap_or([text, &[]]) }
+        SignatureParams { found, signed: signed.unwrap_or([text, &[]]) }
     }
 }
 
@@ -247,11 +248,11 @@ mod tests {
     const BATCH_RAW_SIGNATURE: &str = "859f64629df25c953c11f8fe0025175183b18bcdf97340ba9334a6ad8b478af8";
     const BATCH_ENCODED_SIGNATURE: &str = "69573a64075dd7d6277b7293c57fcd3841aa14ab991aacae13945120e56fc13d";
 
-    fn check_at(query: &str, body: &str, now_ms: i64) -> Result<(), Unsigned> {
+    fn check_at(query: &str, body: &str, now_ms: i64) -> Result<(), SignatureError> {
         SignedRequest::read(query, body.as_bytes())?.check(&Signer::new(SECRET.as_bytes()), now_ms)
     }
 
-    fn check(query: &str, body: &str) -> Result<(), Unsigned> {
+    fn check(query: &str, body: &str) -> Result<(), SignatureError> {
         check_at(query, body, NOW_MS)
     }
 
@@ -262,7 +263,7 @@ mod tests {
         assert_eq!(check("", &signed), Ok(()));
         assert_eq!(
             check("", &signed.to_uppercase().replace("SIGNATURE", "signature")),
-            Err(Unsigned::Mandatory("timestamp"))
+            Err(SignatureError::Mandatory("timestamp"))
         );
         let query = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC";
         let body = "quantity=0.010&price=9000&recvWindow=5000&timestamp=1700000000000";
@@ -285,7 +286,10 @@ mod tests {
         }
         // One character less is another payload in every form.
         let cut = BATCH.replace("0.010", "0.01");
-        assert_eq!(check("", &format!("{cut}&signature={BATCH_RAW_SIGNATURE}")), Err(Unsigned::Signature));
+        assert_eq!(
+            check("", &format!("{cut}&signature={BATCH_RAW_SIGNATURE}")),
+            Err(SignatureError::Signature)
+        );
     }
 
     #[test]
@@ -298,7 +302,7 @@ mod tests {
             ("a=signature=1&xsignature=2", "a=signature=1&xsignature=2"),
             ("", ""),
         ] {
-            assert_eq!(Seals::of(text.as_bytes()).signed.concat(), expected.as_bytes(), "{text}");
+            assert_eq!(SignatureParams::of(text.as_bytes()).signed.concat(), expected.as_bytes(), "{text}");
         }
     }
 
@@ -306,30 +310,30 @@ mod tests {
     fn what_is_missing_malformed_or_twice() {
         let signature = format!("signature={ORDER_SIGNATURE}");
         for (query, body, refusal) in [
-            ("", "", Unsigned::Mandatory("timestamp")),
-            ("timestamp=", "", Unsigned::Mandatory("timestamp")),
-            ("timestamp=17e9", "", Unsigned::Mandatory("timestamp")),
-            ("timestamp=1&timestamp=1", "", Unsigned::Twice("timestamp")),
-            ("timestamp=1", "", Unsigned::Mandatory("signature")),
-            ("timestamp=1&signature=abc", "", Unsigned::Mandatory("signature")),
-            ("timestamp=1&recvWindow=0", signature.as_str(), Unsigned::NotValid("recvWindow")),
-            ("timestamp=1&recvWindow=60001", signature.as_str(), Unsigned::NotValid("recvWindow")),
-            ("timestamp=1&recvWindow=x", signature.as_str(), Unsigned::NotValid("recvWindow")),
+            ("", "", SignatureError::Mandatory("timestamp")),
+            ("timestamp=", "", SignatureError::Mandatory("timestamp")),
+            ("timestamp=17e9", "", SignatureError::Mandatory("timestamp")),
+            ("timestamp=1&timestamp=1", "", SignatureError::Twice("timestamp")),
+            ("timestamp=1", "", SignatureError::Mandatory("signature")),
+            ("timestamp=1&signature=abc", "", SignatureError::Mandatory("signature")),
+            ("timestamp=1&recvWindow=0", signature.as_str(), SignatureError::NotValid("recvWindow")),
+            ("timestamp=1&recvWindow=60001", signature.as_str(), SignatureError::NotValid("recvWindow")),
+            ("timestamp=1&recvWindow=x", signature.as_str(), SignatureError::NotValid("recvWindow")),
         ] {
             assert_eq!(check(query, body), Err(refusal), "{query} {body}");
         }
         // An empty window counts as none; the query counts before the body.
         let both = format!("timestamp=1&{signature}&recvWindow=");
-        assert_eq!(check(&both, "recvWindow=0&timestamp=1700000000000"), Err(Unsigned::Late));
+        assert_eq!(check(&both, "recvWindow=0&timestamp=1700000000000"), Err(SignatureError::Late));
     }
 
     #[test]
     fn the_window_is_open_ahead_and_closed_behind() {
         let signed = format!("{ORDER}&signature={ORDER_SIGNATURE}");
         assert_eq!(check_at(&signed, "", NOW_MS + 5_000), Ok(()));
-        assert_eq!(check_at(&signed, "", NOW_MS + 5_001), Err(Unsigned::Late));
+        assert_eq!(check_at(&signed, "", NOW_MS + 5_001), Err(SignatureError::Late));
         assert_eq!(check_at(&signed, "", NOW_MS - 999), Ok(()));
-        assert_eq!(check_at(&signed, "", NOW_MS - 1_000), Err(Unsigned::Ahead));
+        assert_eq!(check_at(&signed, "", NOW_MS - 1_000), Err(SignatureError::Ahead));
     }
 
     #[test]

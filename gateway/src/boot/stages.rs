@@ -12,7 +12,7 @@ use super::error::BootError;
 use crate::clock::Clock;
 use crate::config::{Acknowledge, Config, StorageKind, Threading, WaitKind};
 use crate::egress::Egress;
-use crate::ingress::{Lane, Port};
+use crate::ingress::{CommandProducer, ReplyQueue};
 use crate::proof::Proofs;
 use crate::push::pusher::Pusher;
 use crate::worker::Shared;
@@ -41,8 +41,8 @@ use ringside_persist::write::status::JournalStatus;
 use ringside_views::archive::archiver::Archiver;
 use ringside_views::archive::readers::Readers;
 use ringside_views::archive::rows;
-use ringside_views::log::Keep;
-use ringside_views::spares::Restocker;
+use ringside_views::chunk_pool::Refiller;
+use ringside_views::log::Retention;
 use ringside_views::{Upgraded, Views};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -171,7 +171,7 @@ impl ViewFold {
     }
 
     fn views_of(window: usize) -> Views {
-        Views::new(Keep::Window(window))
+        Views::new(Retention::Window(window))
     }
 }
 
@@ -310,7 +310,7 @@ pub(super) struct Gauges {
 }
 
 /// Stages that were started, the lane of the process, and looks at them.
-type Started = (Stages, Lane, Gauges);
+type Started = (Stages, CommandProducer, Gauges);
 
 fn make_ring<T: Slot>(
     slots: usize,
@@ -328,20 +328,20 @@ fn make_ring<T: Slot>(
 impl Stages {
     /// Joins and starts everything behind the ports. The views of `shared` show what was recovered; replies go to `ports`, which get
     /// their lanes here, all but the last: that one is the process's own, and its lane is given back, for what is to be
-    /// published before anything else. Pushes go to the hub.
+    /// published before anything else. Pushes go to the registry.
     pub(super) fn start(
         rebuilt: Rebuilt,
         shared: &Shared,
-        ports: &[Arc<Port>],
+        ports: &[Arc<ReplyQueue>],
     ) -> Result<Started, BootError> {
         let (config, clock, views) = (&shared.config, &shared.clock, shared.views.clone());
-        let (history, hub, figures) = (&shared.history, &shared.hub, &shared.metrics.egress);
+        let (history, registry, figures) = (&shared.history, &shared.registry, &shared.metrics.egress);
         let recovered = rebuilt.recovered;
         let archive = archive(config);
         let last = recovered.next_sequence - 1;
         let archiver = Archiver::open(&archive, recovered.journal.id(), last, views.clone())?;
-        let forgotten = rebuilt.views.forgotten();
-        let restocker = Restocker::new(rebuilt.views.spares());
+        let forgotten = rebuilt.views.archived_through();
+        let restocker = Refiller::new(rebuilt.views.spares());
         views.replace(rebuilt.views);
         let wait = wait(config);
         let next = recovered.next_sequence;
@@ -359,7 +359,14 @@ impl Stages {
             let source = recovered.report.epoch.wrapping_mul(LANES) + lane + 1;
             input_gauges.push(producer.gauge());
             inputs.push(consumer);
-            lanes.push(Lane { producer, source, reserved, numbered: 0, invoker: None, at_first: None });
+            lanes.push(CommandProducer {
+                producer,
+                source,
+                reserved,
+                numbered: 0,
+                invoker: None,
+                at_first: None,
+            });
         }
         let routes = lanes.iter().zip(ports).map(|(lane, port)| (lane.source, port.clone())).collect();
         let own = lanes.pop().expect("the process has a port");
@@ -406,7 +413,7 @@ impl Stages {
             engine_time,
             MatcherOptions::default(),
         );
-        let pusher = Pusher::new(hub.clone(), &views.read());
+        let pusher = Pusher::new(registry.clone(), &views.read());
         let mut egress = Egress::new(output_out, gate.clone(), mode(config), views, routes);
         egress.make_room(events, engine_config(config).pages);
         egress.listen(Box::new(pusher));

@@ -31,7 +31,7 @@ pub(super) struct Progress {
     /// The last command that is shown.
     pub(super) sequence: Sequence,
     /// Rounds of each gateway thread.
-    pub(super) beats: Vec<u64>,
+    pub(super) heartbeats: Vec<u64>,
     /// The disk has no room for another command.
     pub(super) is_full: bool,
 }
@@ -39,9 +39,9 @@ pub(super) struct Progress {
 impl Progress {
     /// Whether everything has moved since.
     fn is_past(&self, earlier: &Progress) -> bool {
-        let before = earlier.beats.iter().copied().chain(std::iter::repeat(0));
+        let before = earlier.heartbeats.iter().copied().chain(std::iter::repeat(0));
         let has_come_on = self.is_full || self.sequence > earlier.sequence;
-        has_come_on && self.beats.iter().zip(before).all(|(now, before)| *now > before)
+        has_come_on && self.heartbeats.iter().zip(before).all(|(now, before)| *now > before)
     }
 }
 
@@ -106,14 +106,18 @@ mod tests {
 
     #[test]
     fn a_sign_of_life_wants_every_part_to_have_moved() {
-        let progress = |sequence, beats: &[u64]| Progress { sequence, beats: beats.to_vec(), is_full: false };
+        let progress = |sequence, heartbeats: &[u64]| Progress {
+            sequence,
+            heartbeats: heartbeats.to_vec(),
+            is_full: false,
+        };
         let before = progress(5, &[1, 2]);
         assert!(progress(6, &[2, 3]).is_past(&before));
         assert!(!progress(5, &[2, 3]).is_past(&before), "no command got through");
         assert!(!progress(6, &[2, 2]).is_past(&before), "a gateway thread stands");
         assert!(progress(1, &[1, 1]).is_past(&Progress::default()));
         // On a full disk no command gets through, and no restart would help.
-        let full = |beats| Progress { is_full: true, ..progress(5, beats) };
+        let full = |heartbeats| Progress { is_full: true, ..progress(5, heartbeats) };
         assert!(full(&[2, 3]).is_past(&before));
         assert!(!full(&[2, 2]).is_past(&before), "a gateway thread stands");
     }

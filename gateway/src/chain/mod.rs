@@ -8,23 +8,23 @@
 //!
 //! [`thread::start`] runs both on one thread with a lane of its own, as `feed` does.
 
-pub mod desk;
 pub mod discount;
 pub mod figures;
 pub mod http;
 pub mod parts;
-pub mod port;
 pub mod provider;
 pub mod quorum;
 pub mod referral;
 pub mod release;
 pub mod reserves;
 pub mod signer;
+pub mod sink;
 pub mod thread;
 pub mod token;
 pub mod tokens;
 pub mod tracker;
 pub mod watcher;
+pub mod withdrawal_signing;
 
 use ringside_core::ids::Address;
 use std::fmt;

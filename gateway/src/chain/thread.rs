@@ -1,13 +1,13 @@
 //! The thread of the chain: the signer's desk, the watches, tokens and the reader of discounts, with a lane of their own.
 
-use super::desk::{Clerk, Desk};
 use super::discount::{Discounts, MakeReader};
-use super::port::{self, SeenEvents};
 use super::reserves::Guard;
+use super::sink::{self, SeenEvents};
 use super::tokens::Tokens;
+use super::withdrawal_signing::{SigningQueue, WithdrawalSigning};
 use super::{Signer, Watch};
 use crate::config::Config;
-use crate::ingress::{Ingress, Port};
+use crate::ingress::{Ingress, ReplyQueue};
 use crate::proof::Proofs;
 use ringside_core::ids::{Address, text};
 use ringside_views::SharedViews;
@@ -40,9 +40,9 @@ pub struct Context {
     /// Everything that can be read.
     pub views: Arc<SharedViews>,
     /// The thread's way in. Its lane must be attached.
-    pub port: Arc<Port>,
+    pub port: Arc<ReplyQueue>,
     /// Where releases are signed.
-    pub desk: Arc<Desk>,
+    pub desk: Arc<SigningQueue>,
     /// What is not final yet.
     pub seen: Arc<SeenEvents>,
     /// Who wants to know what the vault holds.
@@ -59,8 +59,9 @@ pub fn start(context: Context, parts: Parts, shutdown: CancellationToken) -> io:
         tasks.spawn_local(ingress.clone().run());
         let has_signer = parts.signer.is_some();
         if let Some(signer) = parts.signer {
-            match Clerk::new(desk.clone(), views.clone(), config.clone(), ingress.clone(), signer) {
-                Ok(clerk) => drop(tasks.spawn_local(clerk.run())),
+            match WithdrawalSigning::new(desk.clone(), views.clone(), config.clone(), ingress.clone(), signer)
+            {
+                Ok(signing) => drop(tasks.spawn_local(signing.run())),
                 Err(error) => tracing::error!(%error, "no thread for the signer: nothing is signed"),
             }
         }
@@ -83,7 +84,7 @@ pub fn start(context: Context, parts: Parts, shutdown: CancellationToken) -> io:
             let names = formers.map(|former| (former.address, text(&former.name).to_owned()));
             names.collect()
         };
-        let shared = port::Shared {
+        let shared = sink::Shared {
             ingress: ingress.clone(),
             views: views.clone(),
             seen,
@@ -92,10 +93,12 @@ pub fn start(context: Context, parts: Parts, shutdown: CancellationToken) -> io:
             stops: Rc::default(),
             behind: Rc::default(),
         };
-        let mut watches = vec![(watch, port::Port::new(shared.clone(), vault.0, &config.vault_name))];
+        let mut watches =
+            vec![(watch, sink::VaultEventSink::new(shared.clone(), vault.0, &config.vault_name))];
         for (address, name) in formers {
             if let Some(make) = &parts.former {
-                watches.push((make(address, &name), port::Port::new(shared.clone(), address, &name)));
+                watches
+                    .push((make(address, &name), sink::VaultEventSink::new(shared.clone(), address, &name)));
             }
         }
         tasks.spawn_local(Guard::new(ingress.clone(), views.clone(), proofs).run());

@@ -1,6 +1,6 @@
 //! Figures of egress.
 
-use super::Told;
+use super::CommandEvents;
 use ringside_core::event::{self, LiquidationStep};
 use ringside_core::figures::{Counter, Histogram};
 
@@ -49,7 +49,7 @@ impl Default for EgressFigures {
 
 impl EgressFigures {
     /// Counts one command.
-    pub fn count(&self, told: Told<'_>) {
+    pub fn count(&self, told: CommandEvents<'_>) {
         self.events.add(told.len() as u64);
         let counted = [event::Kind::Trade, event::Kind::PerpetualTrade, event::Kind::Liquidation];
         for event in told.part(&counted) {

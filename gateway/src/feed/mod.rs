@@ -19,7 +19,7 @@ mod websocket;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::config::feed::{Feed, FeedKind, Url};
-use crate::ingress::{Ingress, Port, WorkerFigures};
+use crate::ingress::{Ingress, ReplyQueue, WorkerFigures};
 use crate::outbound::OutboundFault;
 use crate::tls::Trust;
 use publisher::Publisher;
@@ -98,7 +98,7 @@ pub struct Context {
     /// Everything that can be read.
     pub views: Arc<SharedViews>,
     /// The thread's way in. Its lane must be attached.
-    pub port: Arc<Port>,
+    pub port: Arc<ReplyQueue>,
     /// What the thread counts.
     pub figures: Arc<WorkerFigures>,
     /// What outside sources last said.

@@ -38,7 +38,7 @@ pub enum Denied {
 
 /// Why a signed request was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unsigned {
+pub enum SignatureError {
     /// A parameter is missing, empty or no such thing.
     Mandatory(&'static str),
     /// A parameter stands twice in the same place.
@@ -105,7 +105,7 @@ pub enum Fault {
     /// 400: the body of a signed request is no form.
     BodyType,
     /// 400: parameters, time or signature of a signed request.
-    Unsigned(Unsigned),
+    SignatureError(SignatureError),
     /// 503: the engine's queue is too long for a new order.
     Throttled,
     /// 429: the account's orders of this window are spent.
@@ -158,7 +158,7 @@ impl Fault {
             Fault::BodyBroken => {
                 (StatusCode::BAD_REQUEST, "INVALID_PARAMETER", "the body cannot be read as HTTP")
             }
-            Fault::Unauthorized | Fault::KeyFormat | Fault::Unsigned(_) => {
+            Fault::Unauthorized | Fault::KeyFormat | Fault::SignatureError(_) => {
                 (StatusCode::UNAUTHORIZED, "UNAUTHORIZED", "a good credential is needed")
             }
             Fault::TokenExpired => (StatusCode::UNAUTHORIZED, "TOKEN_EXPIRED", "the token's time is over"),
@@ -209,7 +209,7 @@ impl Fault {
             Fault::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "body too large"),
             Fault::BodyTimeout => (StatusCode::REQUEST_TIMEOUT, "request timeout"),
             Fault::BodyBroken => (StatusCode::BAD_REQUEST, "invalid request"),
-            Fault::Unauthorized | Fault::KeyFormat | Fault::Unsigned(_) => {
+            Fault::Unauthorized | Fault::KeyFormat | Fault::SignatureError(_) => {
                 (StatusCode::UNAUTHORIZED, "UNAUTHORIZED")
             }
             Fault::BodyType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported media type"),
@@ -288,21 +288,21 @@ impl Fault {
                 (StatusCode::BAD_REQUEST, -1020, "This operation is not supported.")
             }
             Fault::KeyFormat => (StatusCode::UNAUTHORIZED, -2014, "API-key format invalid."),
-            Fault::Unsigned(Unsigned::Mandatory(_)) => (StatusCode::BAD_REQUEST, -1102, ""),
-            Fault::Unsigned(Unsigned::Twice(_)) => (StatusCode::BAD_REQUEST, -1101, ""),
-            Fault::Unsigned(Unsigned::NotValid(_)) => (StatusCode::BAD_REQUEST, -1130, ""),
-            Fault::Unsigned(Unsigned::Ahead) => (
+            Fault::SignatureError(SignatureError::Mandatory(_)) => (StatusCode::BAD_REQUEST, -1102, ""),
+            Fault::SignatureError(SignatureError::Twice(_)) => (StatusCode::BAD_REQUEST, -1101, ""),
+            Fault::SignatureError(SignatureError::NotValid(_)) => (StatusCode::BAD_REQUEST, -1130, ""),
+            Fault::SignatureError(SignatureError::Ahead) => (
                 StatusCode::BAD_REQUEST,
                 -1021,
                 "Timestamp for this request was 1000ms ahead of the server's time.",
             ),
-            Fault::Unsigned(Unsigned::Late) => {
+            Fault::SignatureError(SignatureError::Late) => {
                 (StatusCode::BAD_REQUEST, -1021, "Timestamp for this request is outside of the recvWindow.")
             }
-            Fault::Unsigned(Unsigned::Signature) => {
+            Fault::SignatureError(SignatureError::Signature) => {
                 (StatusCode::BAD_REQUEST, -1022, "Signature for this request is not valid.")
             }
-            Fault::Unsigned(Unsigned::Replayed) => {
+            Fault::SignatureError(SignatureError::Replayed) => {
                 (StatusCode::BAD_REQUEST, -1022, "Signature for this request was used before.")
             }
             Fault::Throttled => (
@@ -334,11 +334,11 @@ impl Fault {
                 format!("Too many new orders; current limit is {limit} orders per {window_s} SECOND."),
             ),
             Fault::BodyTimeout | Fault::BodyBroken => error.with_text(mandatory("body")),
-            Fault::Unsigned(Unsigned::Mandatory(name)) => error.with_text(mandatory(name)),
-            Fault::Unsigned(Unsigned::Twice(name)) => {
+            Fault::SignatureError(SignatureError::Mandatory(name)) => error.with_text(mandatory(name)),
+            Fault::SignatureError(SignatureError::Twice(name)) => {
                 error.with_text(format!("Duplicate values for parameter '{name}' detected."))
             }
-            Fault::Unsigned(Unsigned::NotValid(name)) => {
+            Fault::SignatureError(SignatureError::NotValid(name)) => {
                 error.with_text(format!("Data sent for parameter '{name}' is not valid."))
             }
             // The text of NotFound and MethodNotAllowed is filled in where path and method are known.

@@ -1,6 +1,6 @@
 //! Figures of a thread that sends commands: each set belongs to one thread.
 
-use super::phase::Unavailable;
+use super::engine_state::Unavailable;
 use crate::dialect::Dialect;
 use ringside_core::figures::{Counter, Histogram};
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub struct WorkerFigures {
     /// Commands not handed over, by [`Unavailable`].
     pub unavailable: [Counter; Unavailable::ALL.len()],
     /// Times its loop went round, whether or not anything came: it is alive.
-    pub beats: Counter,
+    pub heartbeats: Counter,
 }
 
 impl WorkerFigures {

@@ -7,18 +7,18 @@ use ringside_core::event;
 use ringside_core::ring::{self, Consumer, Doorbell, Mapping, Options, Wait};
 
 struct Rig {
-    phase: Arc<EnginePhase>,
-    port: Arc<Port>,
+    phase: Arc<SharedEngineState>,
+    port: Arc<ReplyQueue>,
     ingress: Ingress,
     ring: Consumer<Command>,
 }
 
 fn rig(capacity: usize) -> Rig {
-    let phase = Arc::new(EnginePhase::new(Phase::Running));
-    let port = Arc::new(Port::new(phase.clone()));
+    let phase = Arc::new(SharedEngineState::new(EngineState::Running));
+    let port = Arc::new(ReplyQueue::new(phase.clone()));
     let options = Options { capacity, consumers: 1, start: 1, wait: Wait::Park };
     let (producer, mut consumers) = ring::create(Mapping::anonymous(), options).expect("a ring");
-    port.attach(Lane::new(producer, 7));
+    port.attach(CommandProducer::new(producer, 7));
     let ingress = Ingress::measured(port.clone(), Clock::manual(0), Arc::default());
     Rig { phase, port, ingress, ring: consumers.pop().expect("one consumer") }
 }
@@ -113,18 +113,18 @@ fn the_last_fifth_is_kept_for_cancels() {
 fn each_phase_has_its_answer() {
     let mut rig = rig(8);
     for (phase, answer) in [
-        (Phase::Disabled, Some(Err(Unavailable::Disabled))),
-        (Phase::Restarting, Some(Err(Unavailable::Restarting))),
-        (Phase::Running, None),
+        (EngineState::Disabled, Some(Err(Unavailable::Disabled))),
+        (EngineState::Restarting, Some(Err(Unavailable::Restarting))),
+        (EngineState::Running, None),
     ] {
         rig.phase.set(phase);
         assert_eq!(poll(&mut rig.submit(Priority::Order)), answer);
     }
     let mut waiting = rig.submit(Priority::Order);
     assert_eq!(poll(&mut waiting), None);
-    rig.phase.set(Phase::Halted);
-    rig.phase.set(Phase::Running);
-    assert_eq!(rig.phase.get(), Phase::Halted, "nothing leaves a halt");
+    rig.phase.set(EngineState::Halted);
+    rig.phase.set(EngineState::Running);
+    assert_eq!(rig.phase.get(), EngineState::Halted, "nothing leaves a halt");
     assert_eq!(
         poll(&mut rig.submit(Priority::Cancel)),
         Some(Err(Unavailable::Halted)),
@@ -146,12 +146,12 @@ fn who_reads_no_ring_any_more_has_halted() {
 fn the_room_on_the_disk_decides_what_is_taken() {
     let mut rig = rig(8);
     for (room, order, others) in [
-        (Room::All, None, None),
-        (Room::Cancels, Some(Err(Unavailable::Busy)), None),
-        (Room::Nothing, Some(Err(Unavailable::Busy)), Some(Err(Unavailable::Busy))),
-        (Room::All, None, None),
+        (DiskHeadroom::All, None, None),
+        (DiskHeadroom::Cancels, Some(Err(Unavailable::Busy)), None),
+        (DiskHeadroom::Nothing, Some(Err(Unavailable::Busy)), Some(Err(Unavailable::Busy))),
+        (DiskHeadroom::All, None, None),
     ] {
-        rig.phase.set_room(room);
+        rig.phase.set_headroom(room);
         assert_eq!(rig.ingress.has_room_for_orders(), order.is_none(), "{room:?}");
         assert_eq!(poll(&mut rig.submit(Priority::Order)), order, "{room:?}");
         for priority in [Priority::Cancel, Priority::Internal] {
@@ -205,7 +205,7 @@ fn one_turn_of_a_worker_is_shown_at_once_and_long_ones_in_parts() {
 }
 
 /// The stages, as far as a worker sees them: answers every command of its ring.
-struct Answering(Consumer<Command>, Arc<Port>, Vec<Doorbell>);
+struct Answering(Consumer<Command>, Arc<ReplyQueue>, Vec<Doorbell>);
 
 impl Agent for Answering {
     fn name(&self) -> &str {

@@ -49,7 +49,7 @@ fn requests(page: &mut Page, shared: &Shared) {
     page.histogram(&[("kind", "other")], workers(shared).map(|figures| &figures.others));
     page.family("ringside_worker_beats_total", Kind::Counter, "Rounds of each gateway thread's loop");
     for (index, figures) in workers(shared).enumerate() {
-        page.sample(&[("worker", &index.to_string())], figures.beats.get());
+        page.sample(&[("worker", &index.to_string())], figures.heartbeats.get());
     }
 }
 
@@ -108,7 +108,7 @@ fn connections(page: &mut Page, shared: &Shared) {
     let open = shared.edge.open.load(Ordering::Relaxed);
     page.gauge("ringside_connections", "Connections open, those of WebSockets among them", open);
     page.gauge("ringside_connections_max", "Connections that may be open", shared.config.max_connections);
-    let ports = || shared.hub.ports.iter();
+    let ports = || shared.registry.ports.iter();
     page.gauge("ringside_websockets", "WebSocket sessions", sum(ports().map(|port| &port.sessions)));
     let (queued, dropped) = (sum(ports().map(|port| &port.queued)), sum(ports().map(|port| &port.dropped)));
     page.counter("ringside_frames_queued_total", "Pushes put into the queues of WebSockets", queued);

@@ -7,7 +7,7 @@ mod proof;
 pub mod server;
 mod venue;
 
-use crate::ingress::Phase;
+use crate::ingress::EngineState;
 use crate::metrics::{Kind, Page};
 use crate::worker::Shared;
 
@@ -24,13 +24,15 @@ pub fn page(shared: &Shared) -> Vec<u8> {
     page.gauge("ringside_up_seconds", "Since the process started", metrics.started.elapsed().as_secs());
     let phase = shared.phase.get();
     page.family("ringside_phase", Kind::Gauge, "What the engine does: 1 for the phase it is in");
-    for (word, is) in
-        [("restarting", Phase::Restarting), ("running", Phase::Running), ("halted", Phase::Halted)]
-    {
+    for (word, is) in [
+        ("restarting", EngineState::Restarting),
+        ("running", EngineState::Running),
+        ("halted", EngineState::Halted),
+    ] {
         page.sample(&[("phase", word)], u64::from(phase == is));
     }
     gateway::write(&mut page, shared);
-    if phase != Phase::Restarting {
+    if phase != EngineState::Restarting {
         venue::write(&mut page, shared);
         chain::write(&mut page, shared);
         proof::write(&mut page, shared);

@@ -1,7 +1,7 @@
 //! Pushes: what is told to whoever listens, from a command to the queue of each connection. Sockets and their protocol are `ws`'s.
 //!
 //! ```text
-//! egress -- under the views' lock: what is wanted of a command is noted and numbered --> hub
+//! egress -- under the views' lock: what is wanted of a command is noted and numbered --> registry
 //!        -- lock released: each frame encoded once -----> one queue per worker (frames shared)
 //! worker -- deals them out to the sessions' queues of 256 frames -----> session -> socket
 //! ```
@@ -15,23 +15,23 @@
 //! **Numbers.** Every push of a topic has a number, one more than the push before it. Numbers of a topic that nobody
 //! listens to are not counted on; it then begins again at a number that was never used.
 //!
-//! **Topics.** Whatever can be listened to is a [`topic`], counted, numbered and dealt out by the [`hub`]. Its [`row`] names it as a
-//! [`channel`], as a stream, or as both. What is told of a command is noted, in this order, by [`spot`], [`user`] and [`board`]; an event
+//! **Topics.** Whatever can be listened to is a [`topic`], counted, numbered and dealt out by the [`registry`]. Its [`row`] names it as a
+//! [`channel`], as a stream, or as both. What is told of a command is noted, in this order, by [`spot_publisher`], [`user`] and [`futures_publisher`]; an event
 //! is written once, whoever and however many listen.
 
-pub mod board;
 pub mod channel;
-pub mod desk;
 pub mod detail;
 pub mod envelope;
-pub mod hub;
-pub mod note;
-pub mod outlet;
+pub mod futures_publisher;
 pub mod perpetual;
 pub mod pusher;
+pub mod recorder;
+pub mod registry;
 pub mod row;
+pub mod send_queue;
 pub mod sessions;
 pub mod snapshot;
-pub mod spot;
+pub mod spot_publisher;
+pub mod spot_update;
 pub mod topic;
 pub mod user;

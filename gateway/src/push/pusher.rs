@@ -1,15 +1,15 @@
 //! Egress's end of the pushes: it notes what is wanted of each command, encodes each frame once when the views are free again, and
 //! hands the frames to the workers' queues. It never waits.
 
-use super::board::Board;
-use super::desk::{Content, Desk, Noted};
 use super::envelope::{self, Form, Push, StreamFrames};
-use super::hub::{Batch, Hub};
-use super::spot::Notebook;
+use super::futures_publisher::FuturesPublisher;
+use super::recorder::{Content, PendingUpdate, PushRecorder};
+use super::registry::{FrameBatch, SubscriptionRegistry};
+use super::spot_publisher::SpotPublisher;
 use super::topic::{Kind, Topic};
 use super::user::Users;
 use crate::dialect::fapi::user::UserEvent;
-use crate::egress::{Listener, Told};
+use crate::egress::{CommandEvents, Listener};
 use ringside_views::Views;
 use ringside_views::market::MarketView;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use std::time::Duration;
 
 /// See the module.
 pub struct Pusher {
-    hub: Arc<Hub>,
-    notebook: Notebook,
-    board: Board,
-    notes: Vec<Noted>,
+    registry: Arc<SubscriptionRegistry>,
+    spot: SpotPublisher,
+    board: FuturesPublisher,
+    notes: Vec<PendingUpdate>,
     /// Payloads that are written already.
     written: Vec<u8>,
     markets: MarketView,
@@ -34,11 +34,11 @@ pub struct Pusher {
 
 impl Pusher {
     /// A listener for egress that begins behind what `views` show.
-    pub fn new(hub: Arc<Hub>, views: &Views) -> Pusher {
+    pub fn new(registry: Arc<SubscriptionRegistry>, views: &Views) -> Pusher {
         Pusher {
-            board: Board::new(views),
-            hub,
-            notebook: Notebook::new(views),
+            board: FuturesPublisher::new(views),
+            registry,
+            spot: SpotPublisher::new(views),
             notes: Vec::new(),
             written: Vec::new(),
             markets: views.markets().clone(),
@@ -50,19 +50,19 @@ impl Pusher {
         }
     }
 
-    fn encode(&mut self) -> Batch {
-        let Pusher { hub, notebook, board, notes, written, markets, data, user_data, made_ms, .. } = self;
+    fn encode(&mut self) -> FrameBatch {
+        let Pusher { registry, spot, board, notes, written, markets, data, user_data, made_ms, .. } = self;
         let mut pushes = Vec::with_capacity(notes.len());
         let mut named: Option<(Topic, String)> = None;
-        let now_ms = hub.clock.now_ms();
+        let now_ms = registry.clock.now_ms();
         // The clock may step back; what accounts are told does not.
         *made_ms = now_ms.max(*made_ms);
         let mut told: Option<Arc<UserEvent>> = None;
-        for Noted { topic, seq, is_wanted, content } in notes.drain(..) {
+        for PendingUpdate { topic, seq, is_wanted, content } in notes.drain(..) {
             data.clear();
             let (frame_type, event) = match &content {
                 Content::Spot(note) => {
-                    note.encode(data, topic, &notebook.levels, markets);
+                    note.encode(data, topic, &spot.levels, markets);
                     (note.frame_type(), "")
                 }
                 Content::Written(range) => {
@@ -103,29 +103,29 @@ impl Pusher {
             }
             pushes.push(push);
         }
-        notebook.clear();
+        spot.clear();
         written.clear();
-        Batch::new(pushes)
+        FrameBatch::new(pushes)
     }
 }
 
 impl Listener for Pusher {
-    fn command(&mut self, told: Told<'_>, views: &Views) {
+    fn command(&mut self, told: CommandEvents<'_>, views: &Views) {
         if self.markets_changed != views.markets_changed() {
             self.markets_changed = views.markets_changed();
             self.markets = views.markets().clone();
         }
-        let Pusher { hub, notebook, board, users, notes, written, .. } = self;
-        let table = &mut *hub.table.lock();
+        let Pusher { registry, spot, board, users, notes, written, .. } = self;
+        let table = &mut *registry.table.lock();
         if table.is_empty() {
             board.skip(told, views);
-            notebook.skip(told);
+            spot.skip(told);
         } else {
-            let changed = hub.streams_changed();
-            let mut desk = Desk::new(&mut *table, notes, written);
-            notebook.command(told, views, &mut desk);
-            users.command(&told, views, &mut desk);
-            board.command(changed, hub.clock.now_ms(), told, views, &mut desk);
+            let changed = registry.streams_changed();
+            let mut recorder = PushRecorder::new(&mut *table, notes, written);
+            spot.command(told, views, &mut recorder);
+            users.command(&told, views, &mut recorder);
+            board.command(changed, registry.clock.now_ms(), told, views, &mut recorder);
         }
         if let Some(means) = board.take_means() {
             table.set_means(means);
@@ -133,18 +133,18 @@ impl Listener for Pusher {
     }
 
     fn is_due(&self) -> bool {
-        self.board.is_due(self.hub.streams_changed(), || self.hub.clock.now_ms())
+        self.board.is_due(self.registry.streams_changed(), || self.registry.clock.now_ms())
     }
 
     fn due(&mut self, views: &Views) {
-        let Pusher { hub, board, notes, written, .. } = self;
-        let table = &mut *hub.table.lock();
-        let now_ms = hub.clock.now_ms();
-        board.due(hub.streams_changed(), now_ms, views, &mut Desk::new(table, notes, written));
+        let Pusher { registry, board, notes, written, .. } = self;
+        let table = &mut *registry.table.lock();
+        let now_ms = registry.clock.now_ms();
+        board.due(registry.streams_changed(), now_ms, views, &mut PushRecorder::new(table, notes, written));
     }
 
     fn nap(&self) -> Option<Duration> {
-        self.board.nap(self.hub.clock.now_ms())
+        self.board.nap(self.registry.clock.now_ms())
     }
 
     fn flush(&mut self) {
@@ -153,8 +153,8 @@ impl Listener for Pusher {
         }
         let batch = Arc::new(self.encode());
         if batch.pushes.iter().any(|push| push.numbered.is_some()) {
-            self.hub.table.lock().hold(&batch.pushes);
+            self.registry.table.lock().hold(&batch.pushes);
         }
-        self.hub.ports.iter().for_each(|port| port.give(&batch));
+        self.registry.ports.iter().for_each(|port| port.give(&batch));
     }
 }

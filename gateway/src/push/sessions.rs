@@ -4,8 +4,8 @@
 //! reaches whoever reads. Nothing here touches a socket.
 
 use super::envelope::{self, Form, Push, StreamFrames};
-use super::hub::{Entry, Hub, PushPort};
-use super::outlet::Outlet;
+use super::registry::{Entry, SubscriptionRegistry, WorkerQueue};
+use super::send_queue::SendQueue;
 use super::topic::{Topic, TopicMap};
 use crate::auth::listen_key::ListenKey;
 use crate::auth::logout::Grant;
@@ -28,17 +28,17 @@ const SWEEP: Duration = Duration::from_millis(250);
 pub struct Sessions(Rc<Inner>);
 
 struct Inner {
-    hub: Arc<Hub>,
+    registry: Arc<SubscriptionRegistry>,
     worker: usize,
     clock: Clock,
     topics: RefCell<TopicMap<Vec<Listener>>>,
-    outlets: RefCell<slab::Slab<Rc<Outlet>>>,
+    outlets: RefCell<slab::Slab<Rc<SendQueue>>>,
     is_closing: Cell<bool>,
 }
 
 /// A subscription as dealing sees it.
 struct Listener {
-    outlet: Rc<Outlet>,
+    queue: Rc<SendQueue>,
     /// Number of the last push it has been given, or that its snapshot includes.
     since: u64,
     form: Form,
@@ -92,18 +92,18 @@ impl UserStream {
 }
 
 /// A session's place; dropping it leaves.
-pub struct Seat {
+pub struct Connection {
     sessions: Sessions,
     key: usize,
     /// Its queue.
-    pub outlet: Rc<Outlet>,
+    pub queue: Rc<SendQueue>,
 }
 
 impl Sessions {
     /// Of the worker with this index.
-    pub fn new(hub: Arc<Hub>, worker: usize, clock: Clock) -> Sessions {
+    pub fn new(registry: Arc<SubscriptionRegistry>, worker: usize, clock: Clock) -> Sessions {
         Sessions(Rc::new(Inner {
-            hub,
+            registry,
             worker,
             clock,
             topics: RefCell::default(),
@@ -139,15 +139,15 @@ impl Sessions {
     }
 
     /// A place for a new session.
-    pub fn sit(&self) -> Seat {
-        let outlet = Rc::new(Outlet::default());
-        outlet.expires_at_s.set(i64::MAX);
+    pub fn register(&self) -> Connection {
+        let queue = Rc::new(SendQueue::default());
+        queue.expires_at_s.set(i64::MAX);
         if self.0.is_closing.get() {
-            outlet.close();
+            queue.close();
         }
-        let key = self.0.outlets.borrow_mut().insert(outlet.clone());
+        let key = self.0.outlets.borrow_mut().insert(queue.clone());
         self.port().sessions.set(self.len() as u64);
-        Seat { sessions: self.clone(), key, outlet }
+        Connection { sessions: self.clone(), key, queue }
     }
 
     /// Sessions now.
@@ -163,11 +163,11 @@ impl Sessions {
     /// Asks every session to end, and those that come too late.
     pub fn close_all(&self) {
         self.0.is_closing.set(true);
-        self.0.outlets.borrow().iter().for_each(|(_, outlet)| outlet.close());
+        self.0.outlets.borrow().iter().for_each(|(_, queue)| queue.close());
     }
 
-    fn port(&self) -> &PushPort {
-        &self.0.hub.ports[self.0.worker]
+    fn port(&self) -> &WorkerQueue {
+        &self.0.registry.ports[self.0.worker]
     }
 
     /// Gives one push to its listeners; says to how many.
@@ -192,10 +192,10 @@ impl Sessions {
 
     fn wake_expired(&self) {
         let now_ms = self.0.clock.now_ms();
-        for (_, outlet) in self.0.outlets.borrow().iter() {
-            let is_late = outlet.expires_at_s.get() <= now_ms.div_euclid(1_000);
-            if is_late || outlet.has_ended_key(now_ms) || outlet.has_ended_login() {
-                outlet.wake();
+        for (_, queue) in self.0.outlets.borrow().iter() {
+            let is_late = queue.expires_at_s.get() <= now_ms.div_euclid(1_000);
+            if is_late || queue.has_ended_key(now_ms) || queue.has_ended_login() {
+                queue.wake();
             }
         }
     }
@@ -221,7 +221,7 @@ impl Listener {
             Form::Stream => push.stream.as_ref().and_then(|stream| self.stream_frame(stream)),
         };
         let frame = frame?;
-        let is_queued = self.outlet.push(&frame);
+        let is_queued = self.queue.push(&frame);
         if is_queued {
             self.since = push.seq;
         } else {
@@ -244,12 +244,12 @@ impl Listener {
     fn lose(&mut self, topic: Topic) {
         if self.form == Form::Numbered && !self.has_gap {
             self.has_gap = true;
-            self.outlet.lose(topic);
+            self.queue.lose(topic);
         }
     }
 }
 
-impl Seat {
+impl Connection {
     /// Enters a subscription, in place of the one that this session has to the topic in the form `replaced`. Call it with
     /// the views held for reading.
     pub fn subscribe(
@@ -261,7 +261,7 @@ impl Seat {
         life: Life,
     ) -> Entry {
         let inner = &self.sessions.0;
-        let entry = inner.hub.enter(inner.worker, topic, form, from);
+        let entry = inner.registry.enter(inner.worker, topic, form, from);
         // Entered first, so that the topic does not end in between.
         if let Some(form) = replaced {
             self.unsubscribe(topic, form);
@@ -273,7 +273,7 @@ impl Seat {
     /// Enters a subscription to a stream. Call it with the views held for reading.
     pub fn subscribe_stream(&self, topic: Topic, is_combined: bool, user: Option<Rc<UserStream>>) {
         let inner = &self.sessions.0;
-        let since = inner.hub.enter(inner.worker, topic, Form::Stream, None).since;
+        let since = inner.registry.enter(inner.worker, topic, Form::Stream, None).since;
         let key = user.as_ref().map(|user| user.key.clone());
         let life = Life { key, ..Life::ENDLESS };
         self.listen(topic, Listener { is_combined, user, life, ..self.listener(since, Form::Stream) });
@@ -288,8 +288,8 @@ impl Seat {
     }
 
     fn listener(&self, since: u64, form: Form) -> Listener {
-        let (outlet, user) = (self.outlet.clone(), None);
-        Listener { outlet, since, form, is_combined: false, user, has_gap: false, life: Life::ENDLESS }
+        let (queue, user) = (self.queue.clone(), None);
+        Listener { queue, since, form, is_combined: false, user, has_gap: false, life: Life::ENDLESS }
     }
 
     fn listen(&self, topic: Topic, listener: Listener) {
@@ -297,7 +297,7 @@ impl Seat {
     }
 
     fn owns(&self, listener: &Listener, form: Form) -> bool {
-        Rc::ptr_eq(&listener.outlet, &self.outlet) && listener.form == form
+        Rc::ptr_eq(&listener.queue, &self.queue) && listener.form == form
     }
 
     /// Ends a subscription.
@@ -312,7 +312,7 @@ impl Seat {
                 topics.remove(&topic);
             }
         }
-        inner.hub.leave(inner.worker, topic, form);
+        inner.registry.leave(inner.worker, topic, form);
     }
 
     /// Goes on after a gap, with the views held for reading: says the number of the last push before it and of the last
@@ -322,13 +322,13 @@ impl Seat {
         let mut topics = inner.topics.borrow_mut();
         let mut listeners = topics.get_mut(&topic)?.iter_mut();
         let listener = listeners.find(|other| self.owns(other, Form::Numbered) && other.has_gap)?;
-        let before = std::mem::replace(&mut listener.since, inner.hub.last_seq(topic));
+        let before = std::mem::replace(&mut listener.since, inner.registry.last_seq(topic));
         listener.has_gap = false;
         Some((before, listener.since))
     }
 }
 
-impl Drop for Seat {
+impl Drop for Connection {
     fn drop(&mut self) {
         self.sessions.0.outlets.borrow_mut().remove(self.key);
         self.sessions.port().sessions.set(self.sessions.len() as u64);
@@ -337,35 +337,38 @@ impl Drop for Seat {
 
 #[cfg(test)]
 mod tests {
-    use super::super::outlet::FRAMES_MAX;
+    use super::super::send_queue::FRAMES_MAX;
     use super::super::topic::Kind;
     use super::*;
 
     #[test]
     fn who_goes_on_gets_nothing_behind_a_gap_until_it_was_told_of_it() {
         let clock = Clock::manual(1_700_000_000_000);
-        let hub = Arc::new(Hub::new(1, clock.clone()));
-        let sessions = Sessions::new(hub.clone(), 0, clock);
-        let seat = sessions.sit();
+        let registry = Arc::new(SubscriptionRegistry::new(1, clock.clone()));
+        let sessions = Sessions::new(registry.clone(), 0, clock);
+        let connection = sessions.register();
         let topic = Topic { kind: Kind::UserOrders, id: 7, detail: 0 };
-        let entered = seat.subscribe(topic, None, Form::Numbered, None, Life::ENDLESS).since;
+        let entered = connection.subscribe(topic, None, Form::Numbered, None, Life::ENDLESS).since;
         let deal = || {
-            let (seq, _) = hub.table.lock().number(topic).expect("someone listens");
+            let (seq, _) = registry.table.lock().number(topic).expect("someone listens");
             let numbered = Some(seq.to_string().into());
             sessions.give(&Push { topic, seq, plain: None, numbered, stream: None });
             seq
         };
         let before = (0..FRAMES_MAX).fold(entered, |_, _| deal());
-        assert_eq!((before, seat.outlet.has_gaps()), (entered + FRAMES_MAX as u64, false));
+        assert_eq!((before, connection.queue.has_gaps()), (entered + FRAMES_MAX as u64, false));
         deal();
-        assert_eq!(seat.outlet.take_gaps(), [topic], "the queue was full");
+        assert_eq!(connection.queue.take_gaps(), [topic], "the queue was full");
         // There is room again, and one lies in between.
-        while seat.outlet.take().is_some() {}
+        while connection.queue.take().is_some() {}
         let last = deal();
-        assert!(seat.outlet.is_empty() && !seat.outlet.has_gaps(), "told once, and not yet answered");
-        assert_eq!(seat.go_on(topic), Some((before, last)));
-        assert_eq!(seat.go_on(topic), None);
+        assert!(
+            connection.queue.is_empty() && !connection.queue.has_gaps(),
+            "told once, and not yet answered"
+        );
+        assert_eq!(connection.go_on(topic), Some((before, last)));
+        assert_eq!(connection.go_on(topic), None);
         let next = deal();
-        assert_eq!(seat.outlet.take().expect("queued").as_str(), next.to_string());
+        assert_eq!(connection.queue.take().expect("queued").as_str(), next.to_string());
     }
 }

@@ -1,7 +1,7 @@
 //! What a new subscriber of a channel is shown first (`spot.md` 11, `perpetual-stream.md` 6), copied while the views are held. What
 //! perpetual markets show stands with their streams.
 
-use super::hub::Hub;
+use super::registry::SubscriptionRegistry;
 use super::topic::Topic;
 use crate::dialect::spot::{encode, push};
 use ringside_core::money::Price;
@@ -25,7 +25,7 @@ pub struct Moment<'a> {
     /// Held for reading.
     pub views: &'a Views,
     /// Knows what no view does.
-    pub hub: &'a Hub,
+    pub registry: &'a SubscriptionRegistry,
     /// UNIX milliseconds.
     pub now_ms: i64,
 }

@@ -1,7 +1,7 @@
 //! What one command has to tell the accounts that listen to themselves (`perpetual-stream.md` 3 and 4): each event once, for all
 //! the topics that it goes to. What events say is the dialect's.
 
-use super::desk::Desk;
+use super::recorder::PushRecorder;
 use super::topic::{Kind, Topic};
 use crate::dialect::fapi::user::{UserChannel, UserEvent, accounts_of, tell};
 use ringside_core::event::Event;
@@ -19,14 +19,14 @@ pub struct Users {
 
 impl Users {
     /// Notes a command: its events, and the views after it.
-    pub fn command(&mut self, events: &[Event], views: &Views, desk: &mut Desk<'_>) {
-        if !desk.has_watched() {
+    pub fn command(&mut self, events: &[Event], views: &Views, recorder: &mut PushRecorder<'_>) {
+        if !recorder.has_watched() {
             return;
         }
         self.own.clear();
         for (place, event) in events.iter().enumerate() {
             let watched =
-                accounts_of(event).into_iter().flatten().filter(|account| desk.is_watched(*account));
+                accounts_of(event).into_iter().flatten().filter(|account| recorder.is_watched(*account));
             self.own.extend(watched.map(|account| (account, place)));
         }
         // Places ascend, so an account's events stay in their order.
@@ -38,7 +38,7 @@ impl Users {
             for event in self.told.drain(..) {
                 let event = Arc::new(event);
                 for channel in UserChannel::ALL.into_iter().filter(|channel| event.goes_to(*channel)) {
-                    desk.user(Topic::of_account(kind(channel), account), &event);
+                    recorder.user(Topic::of_account(kind(channel), account), &event);
                 }
             }
         }

@@ -6,7 +6,7 @@ use crate::api::{Error, Method, Route, Weight};
 use crate::auth::access::{Auth, Permission};
 use crate::dialect::Dialect;
 use crate::dialect::fapi::refusal;
-use crate::http::fault::{Denied, Fault, Unsigned};
+use crate::http::fault::{Denied, Fault, SignatureError};
 use crate::http::order_rate::OrderCount;
 use crate::ws::request::methods;
 use ringside_wire::schema::DECIMAL;
@@ -183,12 +183,12 @@ pub fn refusals(route: &Route) -> BTreeSet<Refused> {
             Fault::KeyFormat,
             Fault::Unauthorized,
             Fault::BodyType,
-            Fault::Unsigned(Unsigned::Mandatory("timestamp")),
-            Fault::Unsigned(Unsigned::Twice("timestamp")),
-            Fault::Unsigned(Unsigned::NotValid("recvWindow")),
-            Fault::Unsigned(Unsigned::Ahead),
-            Fault::Unsigned(Unsigned::Late),
-            Fault::Unsigned(Unsigned::Signature),
+            Fault::SignatureError(SignatureError::Mandatory("timestamp")),
+            Fault::SignatureError(SignatureError::Twice("timestamp")),
+            Fault::SignatureError(SignatureError::NotValid("recvWindow")),
+            Fault::SignatureError(SignatureError::Ahead),
+            Fault::SignatureError(SignatureError::Late),
+            Fault::SignatureError(SignatureError::Signature),
         ]);
     }
     if route.protection.is_some() {

@@ -5,9 +5,9 @@
 
 use crate::api::{Call, Method, Query, Route, Weight};
 use crate::auth::access::{Auth, Identity, Permission};
-use crate::auth::{Remembered, Sealed};
+use crate::auth::{PresentedRequest, Remembered};
 use crate::dialect::Dialect;
-use crate::http::fault::{Fault, Unsigned};
+use crate::http::fault::{Fault, SignatureError};
 use crate::http::limits::Client;
 use crate::http::order_rate::{Counted, OrderCount};
 use crate::http::response::{Error, Outcome};
@@ -133,11 +133,12 @@ impl Caller {
         let body = call.form()?;
         let is_change = call.route.method != Method::Get;
         let mut check = |query| {
-            let request = Sealed { headers, ip: call.ip, now_ms: call.now_ms, query, body, is_change };
+            let request =
+                PresentedRequest { headers, ip: call.ip, now_ms: call.now_ms, query, body, is_change };
             auth.check_signed(permission, is_stream, request, shared, remembered).map(Some)
         };
         match (check(call.head.uri.query().unwrap_or("")), spelling) {
-            (Err(Fault::Unsigned(Unsigned::Signature)), Some(spelling)) => check(spelling),
+            (Err(Fault::SignatureError(SignatureError::Signature)), Some(spelling)) => check(spelling),
             (checked, _) => checked,
         }
     }

@@ -16,7 +16,7 @@ use std::time::Duration;
 /// What a connection is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-enum Phase {
+enum EngineState {
     /// The head of a request has begun to arrive, or the connection is new.
     Head = 0,
     /// A request is being read, handled or answered.
@@ -37,7 +37,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    fn enter(&self, phase: Phase) {
+    fn enter(&self, phase: EngineState) {
         self.phase.store(phase as u8, Ordering::Relaxed);
         self.since_tick.store(self.tick.load(Ordering::Relaxed), Ordering::Relaxed);
     }
@@ -45,8 +45,8 @@ impl Watch {
     /// Bytes arrived. Between two requests they begin the next head.
     #[inline]
     pub fn received(&self) {
-        if self.phase.load(Ordering::Relaxed) == Phase::Idle as u8 {
-            self.enter(Phase::Head);
+        if self.phase.load(Ordering::Relaxed) == EngineState::Idle as u8 {
+            self.enter(EngineState::Head);
         }
     }
 
@@ -54,19 +54,19 @@ impl Watch {
     #[inline]
     pub fn begin_request(&self) {
         self.is_expired.store(false, Ordering::Relaxed);
-        self.enter(Phase::Request);
+        self.enter(EngineState::Request);
     }
 
     /// The answer is ready.
     #[inline]
     pub fn end_request(&self) {
-        self.enter(Phase::Idle);
+        self.enter(EngineState::Idle);
     }
 
     /// Whether a request is being read, handled or answered.
     #[inline]
     pub fn is_in_request(&self) -> bool {
-        self.phase.load(Ordering::Relaxed) == Phase::Request as u8
+        self.phase.load(Ordering::Relaxed) == EngineState::Request as u8
     }
 
     /// Whether the running request has taken too long.
@@ -155,7 +155,7 @@ impl Watchdog {
     pub fn watch(self: &Rc<Watchdog>) -> Watched {
         let since_tick = AtomicU32::new(self.tick.load(Ordering::Relaxed));
         let watch = Arc::new(Watch {
-            phase: AtomicU8::new(Phase::Head as u8),
+            phase: AtomicU8::new(EngineState::Head as u8),
             since_tick,
             is_expired: AtomicBool::new(false),
             asked: AtomicU8::new(Asked::Nothing as u8),
@@ -174,7 +174,7 @@ impl Watchdog {
             let watch = &entry.watch;
             let stayed = now.wrapping_sub(watch.since_tick.load(Ordering::Relaxed));
             let phase = watch.phase.load(Ordering::Relaxed);
-            if phase == Phase::Request as u8 {
+            if phase == EngineState::Request as u8 {
                 if stayed > self.request_ticks && !watch.is_expired.swap(true, Ordering::Relaxed) {
                     entry.wake();
                 }
@@ -182,7 +182,9 @@ impl Watchdog {
                 if stayed > self.request_ticks.saturating_mul(2) {
                     entry.ask(Asked::Close);
                 }
-            } else if stayed > if phase == Phase::Head as u8 { self.header_ticks } else { self.idle_ticks } {
+            } else if stayed
+                > if phase == EngineState::Head as u8 { self.header_ticks } else { self.idle_ticks }
+            {
                 entry.ask(Asked::Close);
             }
         }

@@ -1,28 +1,28 @@
 //! What handlers share: one [`Shared`] for the process, one [`Worker`] for each thread.
 
+pub mod adl_ranking;
 pub mod alone;
 pub mod approvals;
 pub mod edge;
-pub mod ranking;
-pub mod replays;
+pub mod idempotency_cache;
 
 use crate::auth::Accounts;
 use crate::chain;
-use crate::chain::desk::Desk;
-use crate::chain::port::SeenEvents;
+use crate::chain::sink::SeenEvents;
+use crate::chain::withdrawal_signing::SigningQueue;
 use crate::clock::{Agreement, Clock};
 use crate::config::Config;
 use crate::feed;
 use crate::feed::quote::Quotes;
 use crate::feed::registry::Feeds;
-use crate::ingress::{EnginePhase, Ingress, Phase, Port, WorkerFigures};
+use crate::ingress::{EngineState, Ingress, ReplyQueue, SharedEngineState, WorkerFigures};
 use crate::metrics::Metrics;
 use crate::proof::Proofs;
-use crate::push::hub::Hub;
+use crate::push::registry::SubscriptionRegistry;
 use crate::push::sessions::Sessions;
+use adl_ranking::Ranks;
 use edge::Edge;
-use ranking::Ranks;
-use replays::Replays;
+use idempotency_cache::IdempotencyCache;
 use ringside_core::ids::{AccountId, Address};
 use ringside_views::archive::History;
 use ringside_views::{MarketReader, SharedViews};
@@ -39,27 +39,27 @@ pub struct Shared {
     /// What judges requests before a handler sees them.
     pub edge: Edge,
     /// Whether commands are taken.
-    pub phase: Arc<EnginePhase>,
+    pub phase: Arc<SharedEngineState>,
     /// Everything that can be read.
     pub views: Arc<SharedViews>,
     /// What has happened, in the views and in the archive.
     pub history: History,
     /// The way in of each worker, by its index.
-    pub ports: Vec<Arc<Port>>,
+    pub ports: Vec<Arc<ReplyQueue>>,
     /// The way in of the thread that reads price feeds.
-    pub feed_port: Arc<Port>,
+    pub feed_port: Arc<ReplyQueue>,
     /// The way in of the thread that speaks with the chain.
-    pub chain_port: Arc<Port>,
+    pub chain_port: Arc<ReplyQueue>,
     /// Where releases are signed.
-    pub desk: Arc<Desk>,
+    pub desk: Arc<SigningQueue>,
     /// What is on the chain and not final yet.
     pub seen: Arc<SeenEvents>,
     /// Proofs of reserves.
     pub proofs: Arc<Proofs>,
     /// Who wants which pushes, and the way of pushes to each worker.
-    pub hub: Arc<Hub>,
+    pub registry: Arc<SubscriptionRegistry>,
     /// Idempotency keys that the engine does not know of.
-    pub replays: Replays,
+    pub idempotency_cache: IdempotencyCache,
     /// Places in the auto-deleveraging order.
     pub ranks: Ranks,
     /// What outside sources last said.
@@ -77,10 +77,10 @@ pub struct Shared {
 impl Accounts for Shared {
     fn is_of(&self, account: AccountId, address: &Address) -> Option<bool> {
         match self.phase.get() {
-            Phase::Running | Phase::Halted => {
+            EngineState::Running | EngineState::Halted => {
                 Some(self.views.read().accounts().address(account) == Some(address))
             }
-            Phase::Restarting | Phase::Disabled => None,
+            EngineState::Restarting | EngineState::Disabled => None,
         }
     }
 }
@@ -88,15 +88,15 @@ impl Accounts for Shared {
 impl Shared {
     /// For `workers` threads, before recovery: views are empty and every port waits for its lane.
     pub fn new(config: Arc<Config>, clock: Clock, edge: Edge, workers: usize) -> Shared {
-        let phase = Arc::new(EnginePhase::new(Phase::Restarting));
-        let ports = (0..workers).map(|_| Arc::new(Port::new(phase.clone()))).collect();
-        let feed_port = Arc::new(Port::new(phase.clone()));
-        let chain_port = Arc::new(Port::new(phase.clone()));
-        let (desk, seen) = (Arc::<Desk>::default(), Arc::<SeenEvents>::default());
-        let (views, replays) = (Arc::<SharedViews>::default(), Replays::default());
+        let phase = Arc::new(SharedEngineState::new(EngineState::Restarting));
+        let ports = (0..workers).map(|_| Arc::new(ReplyQueue::new(phase.clone()))).collect();
+        let feed_port = Arc::new(ReplyQueue::new(phase.clone()));
+        let chain_port = Arc::new(ReplyQueue::new(phase.clone()));
+        let (desk, seen) = (Arc::<SigningQueue>::default(), Arc::<SeenEvents>::default());
+        let (views, idempotency_cache) = (Arc::<SharedViews>::default(), IdempotencyCache::default());
         let history = History::new(views.clone());
         let proofs = Arc::new(Proofs::new(&config));
-        let hub = Arc::new(Hub::new(workers, clock.clone()));
+        let registry = Arc::new(SubscriptionRegistry::new(workers, clock.clone()));
         let feeds = Arc::new(Feeds::new(&config));
         let (ranks, quotes, metrics) = (Ranks::default(), Arc::<Quotes>::default(), Metrics::new(workers));
         Shared {
@@ -113,8 +113,8 @@ impl Shared {
             desk,
             seen,
             proofs,
-            hub,
-            replays,
+            registry,
+            idempotency_cache,
             ranks,
             quotes,
             feeds,
@@ -130,7 +130,7 @@ impl Shared {
             let told_ms = self.views.read().time_ns().div_euclid(1_000_000);
             seen.begin(self.clock.now_ms().max(told_ms));
         }
-        self.phase.set(Phase::Running);
+        self.phase.set(EngineState::Running);
     }
 
     /// What the thread of the chain has of it.
@@ -190,7 +190,7 @@ impl Worker {
             config: shared.config.clone(),
             clock: shared.clock.clone(),
             ingress: Ingress::measured(port, shared.clock.clone(), figures.clone()),
-            sessions: Sessions::new(shared.hub.clone(), index, shared.clock.clone()),
+            sessions: Sessions::new(shared.registry.clone(), index, shared.clock.clone()),
             markets: MarketReader::new(shared.views.clone()),
             referrals: chain::parts::referrals(&shared.config),
             tokens: chain::parts::tokens(&shared.config),

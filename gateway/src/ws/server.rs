@@ -8,8 +8,8 @@ use super::wire::{self, Socket};
 use crate::api::{Answer, Call, Error, Handler, Method, Response, Route, StatusCode};
 use crate::dialect::fapi;
 use crate::dialect::spot::refusal::{self, Refusal};
-use crate::ingress::Phase;
-use crate::push::sessions::Seat;
+use crate::ingress::EngineState;
+use crate::push::sessions::Connection;
 use crate::worker::Worker;
 use bytes::Bytes;
 use hyper::header::{
@@ -56,22 +56,24 @@ fn upgrade(call: &Call) -> Answer {
     check_phase(call)?;
     let opening = opening(call)?;
     let client = call.client.clone();
-    hand_over(call, |socket, worker, seat| Session::new(socket, worker, client, seat, opening).run())
+    hand_over(call, |socket, worker, connection| {
+        Session::new(socket, worker, client, connection, opening).run()
+    })
 }
 
 /// Refuses where the engine takes no commands.
 pub(super) fn check_phase(call: &Call) -> Result<(), Error> {
     match call.worker.ingress.phase() {
-        Phase::Running => Ok(()),
-        Phase::Restarting => Err(refusal::ENGINE_RESTARTING.into()),
-        Phase::Disabled | Phase::Halted => Err(refusal::ENGINE_DISABLED.into()),
+        EngineState::Running => Ok(()),
+        EngineState::Restarting => Err(refusal::ENGINE_RESTARTING.into()),
+        EngineState::Disabled | EngineState::Halted => Err(refusal::ENGINE_DISABLED.into()),
     }
 }
 
 /// Answers 101 and gives the connection to a session, unless the request asks for no upgrade.
 pub(super) fn hand_over<F: Future<Output = ()>>(
     call: &Call,
-    serve: impl FnOnce(Socket, Rc<Worker>, Seat) -> F + 'static,
+    serve: impl FnOnce(Socket, Rc<Worker>, Connection) -> F + 'static,
 ) -> Answer {
     let Some((accept, upgrade)) = accept_key(call).zip(call.upgrade.take()) else {
         return Ok(Response::from(Error::from(UPGRADE_REQUIRED))
@@ -80,10 +82,10 @@ pub(super) fn hand_over<F: Future<Output = ()>>(
             .with_header(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13")));
     };
     let worker = call.worker.clone();
-    let seat = worker.sessions.sit();
+    let connection = worker.sessions.register();
     tokio::task::spawn_local(async move {
         match upgrade.await {
-            Ok(upgraded) => serve(wire::open(upgraded).await, worker, seat).await,
+            Ok(upgraded) => serve(wire::open(upgraded).await, worker, connection).await,
             Err(error) => tracing::debug!(%error, "an upgrade was broken off"),
         }
     });

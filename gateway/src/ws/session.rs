@@ -2,7 +2,7 @@
 //!
 //! A session is one task on its worker's thread. It never waits for its own socket while something else is to be done: each
 //! turn reads what has come, as far as a turn's work goes, answers, and writes what fits. What does not fit stays in the queue
-//! ([`crate::push::outlet`]), and what the queue does not hold is lost.
+//! ([`crate::push::send_queue`]), and what the queue does not hold is lost.
 //!
 //! Frames are paid for before they are carried out: one each from the connection's bucket ([`super::wire::Bucket`]), and from the
 //! weight of the address ([`FRAME_WEIGHT`]). One that is not paid is answered RATE_LIMITED. What an address sends in vain is spread:
@@ -20,8 +20,8 @@ use crate::http::fault::Fault;
 use crate::http::limits::Client;
 use crate::push::channel::Channel;
 use crate::push::envelope::{self, Form};
-use crate::push::outlet::{FRAMES_MAX, Outlet};
-use crate::push::sessions::{Life, Seat};
+use crate::push::send_queue::{FRAMES_MAX, SendQueue};
+use crate::push::sessions::{Connection, Life};
 use crate::push::snapshot::{Moment, Snapshot};
 use crate::push::topic::{Kind, Topic};
 use crate::worker::Worker;
@@ -65,7 +65,7 @@ pub struct Session {
     worker: Rc<Worker>,
     /// Who pays for its frames.
     client: Arc<Client>,
-    seat: Seat,
+    connection: Connection,
     identity: Option<Identity>,
     /// A login by signature that waits for its turn or for the engine; nothing is read meanwhile.
     login: Option<Login>,
@@ -104,21 +104,21 @@ impl Session {
         socket: Socket,
         worker: Rc<Worker>,
         client: Arc<Client>,
-        seat: Seat,
+        connection: Connection,
         opening: Opening,
     ) -> Session {
         let config = worker.config.clone();
         let frames = Bucket::new(config.websocket_frames_at_once, config.websocket_frames_per_second);
         let wire = Wire::new(socket, config, frames, REFUSED_MAX);
         let mut streams = Streams::default();
-        streams.open(opening, &worker, &seat);
-        seat.outlet.set_listen_keys(streams.keys().cloned().collect());
+        streams.open(opening, &worker, &connection);
+        connection.queue.set_listen_keys(streams.keys().cloned().collect());
         let subscriptions = Vec::new();
         Session {
             wire,
             worker,
             client,
-            seat,
+            connection,
             identity: None,
             login: None,
             rest: None,
@@ -134,7 +134,7 @@ impl Session {
 
     /// One turn. Ready when the connection is over.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        self.wire.attend(context, &self.seat.outlet);
+        self.wire.attend(context, &self.connection.queue);
         let mut work = TURN_WORK;
         loop {
             if self.wire.watch(context).is_err() {
@@ -148,7 +148,7 @@ impl Session {
                 Err(Over) => return Poll::Ready(()),
             };
             self.tell_gaps();
-            match self.wire.write(context, &self.seat.outlet, false) {
+            match self.wire.write(context, &self.connection.queue, false) {
                 Err(Over) => return Poll::Ready(()),
                 // The others of this thread first.
                 Ok(_) if work == 0 => {
@@ -165,29 +165,29 @@ impl Session {
 
     /// Whether gaps are told now. Of a connection that closes they never are.
     fn has_gaps_to_tell(&self) -> bool {
-        self.wire.is_open() && self.seat.outlet.has_gaps() && self.seat.outlet.len() <= GAP_BELOW
+        self.wire.is_open() && self.connection.queue.has_gaps() && self.connection.queue.len() <= GAP_BELOW
     }
 
     /// Ends what the time of a credential ends.
     fn expire(&mut self) {
         let now_ms = self.worker.clock.now_ms();
-        let keys = self.seat.outlet.take_ended_keys(now_ms);
-        let is_late = now_ms.div_euclid(1_000) >= self.seat.outlet.expires_at_s.get();
-        if keys.is_empty() && !is_late && !self.seat.outlet.has_ended_login() {
+        let keys = self.connection.queue.take_ended_keys(now_ms);
+        let is_late = now_ms.div_euclid(1_000) >= self.connection.queue.expires_at_s.get();
+        if keys.is_empty() && !is_late && !self.connection.queue.has_ended_login() {
             return;
         }
-        keys.iter().for_each(|key| self.streams.end_key(key, &self.worker, &self.seat));
+        keys.iter().for_each(|key| self.streams.end_key(key, &self.worker, &self.connection));
         self.identity.take_if(|identity| identity.life.is_over(now_ms));
         let (over, rest) = std::mem::take(&mut self.subscriptions)
             .into_iter()
             .partition(|subscription: &Subscription| subscription.life.is_over(now_ms));
         self.subscriptions = rest;
         for Subscription { channel, topic, form, life, .. } in over {
-            self.seat.unsubscribe(topic, form);
+            self.connection.unsubscribe(topic, form);
             match &life.key {
                 Some(key) => {
                     let last = key::expired(&self.worker, key);
-                    self.seat.outlet.answer(envelope::push(key::EXPIRED, &channel.name, None, &last));
+                    self.connection.queue.answer(envelope::push(key::EXPIRED, &channel.name, None, &last));
                 }
                 None => {
                     self.refuse(ErrorCode::AuthRequired, "the credential has expired", Some(&channel.name))
@@ -203,16 +203,16 @@ impl Session {
             let subscriptions = self.subscriptions.iter().map(|subscription| &subscription.life);
             subscriptions.chain(self.identity.as_ref().map(|identity| &identity.life))
         };
-        let outlet = &self.seat.outlet;
-        outlet.expires_at_s.set(lives().map(|life| life.expires_at_s).min().unwrap_or(i64::MAX));
+        let queue = &self.connection.queue;
+        queue.expires_at_s.set(lives().map(|life| life.expires_at_s).min().unwrap_or(i64::MAX));
         // One key is there as often as it is used; the list is as short as that of the subscriptions.
         let keys = lives().filter_map(|life| life.key.as_ref()).chain(self.streams.keys());
-        outlet.set_listen_keys(keys.cloned().collect());
-        outlet.set_logins(lives().filter_map(|life| life.login.clone()).collect());
+        queue.set_listen_keys(keys.cloned().collect());
+        queue.set_logins(lives().filter_map(|life| life.login.clone()).collect());
     }
 
     fn is_reading(&self) -> bool {
-        self.login.is_none() && self.rest.is_none() && self.seat.outlet.answers_len() <= ANSWERS_LEN_MAX
+        self.login.is_none() && self.rest.is_none() && self.connection.queue.answers_len() <= ANSWERS_LEN_MAX
     }
 
     /// Reads and answers as many frames as there is work left; says whether there was any.
@@ -274,7 +274,7 @@ impl Session {
     }
 
     fn answer(&mut self, text: &str) {
-        self.seat.outlet.renew_listen_keys(self.worker.clock.now_ms());
+        self.connection.queue.renew_listen_keys(self.worker.clock.now_ms());
         let short = (text.len() <= PING_LEN_MAX).then(|| ClientFrame::parse(text));
         if !self.is_paid(text.len(), short == Some(Ok(ClientFrame::Ping))) {
             return;
@@ -296,13 +296,13 @@ impl Session {
                 if action.as_ref().is_ok_and(|action| !self.pays(self.streams.weight(action))) {
                     return self.limit(text.len(), UNPAID, None);
                 }
-                let answer = self.streams.answer(id, action, &self.worker, &self.seat);
-                self.seat.outlet.answer(answer);
+                let answer = self.streams.answer(id, action, &self.worker, &self.connection);
+                self.connection.queue.answer(answer);
                 self.note_expiry();
             }
             ClientFrame::Ping => {
                 self.wire.hear();
-                self.seat.outlet.answer(frame::pong(self.worker.clock.now_ms()));
+                self.connection.queue.answer(frame::pong(self.worker.clock.now_ms()));
             }
             ClientFrame::Auth { listen_key } => {
                 let key = key::find(&self.worker, &listen_key).ok_or("invalid listenKey");
@@ -343,7 +343,7 @@ impl Session {
     }
 
     fn refuse(&self, code: ErrorCode, message: &str, channel: Option<&str>) {
-        self.seat.outlet.answer(frame::error(code, message, channel));
+        self.connection.queue.answer(frame::error(code, message, channel));
     }
 
     fn identify(&self, token: &str) -> Result<Identity, Fault> {
@@ -356,17 +356,17 @@ impl Session {
     /// Answers an authentication. A new identity takes the place of the one before, whose subscriptions end.
     fn logged_in(&mut self, outcome: Result<Identity, &'static str>) {
         let outcome = outcome.map(|identity| {
-            let seat = &self.seat;
+            let connection = &self.connection;
             self.subscriptions.retain(|subscription| {
                 if subscription.is_by_identity {
-                    seat.unsubscribe(subscription.topic, subscription.form);
+                    connection.unsubscribe(subscription.topic, subscription.form);
                 }
                 !subscription.is_by_identity
             });
             self.identity = Some(identity);
             self.note_expiry();
         });
-        self.seat.outlet.answer(frame::auth_result(outcome));
+        self.connection.queue.answer(frame::auth_result(outcome));
     }
 
     /// Begins to judge a login by signature. Who signed is found out elsewhere, and a good one may have to wait for its account.
@@ -428,30 +428,30 @@ impl Session {
         let form = if is_resuming { Form::Numbered } else { Form::Channel };
         let replaced = match &before {
             Some(other) if other.topic != topic => {
-                self.seat.unsubscribe(other.topic, other.form);
+                self.connection.unsubscribe(other.topic, other.form);
                 None
             }
             other => other.as_ref().map(|other| other.form),
         };
         let (entry, snapshot) = {
             let views = self.worker.shared.views.read();
-            let entry = self.seat.subscribe(topic, replaced, form, from, identity.life.clone());
+            let entry = self.connection.subscribe(topic, replaced, form, from, identity.life.clone());
             let wants_snapshot = entry.again.is_none();
             let snapshot = channel.row().snapshot.filter(|_| wants_snapshot);
             (entry, snapshot.and_then(|take| take(&moment(&self.worker, &views), topic)))
         };
         let seq = |seq| is_resuming.then_some(seq);
-        let outlet = &self.seat.outlet;
+        let queue = &self.connection.queue;
         let begin = from.filter(|_| is_resuming && entry.again.is_some()).unwrap_or(entry.since);
-        outlet.answer(envelope::about("subscribed", &channel.name, seq(begin)));
+        queue.answer(envelope::about("subscribed", &channel.name, seq(begin)));
         if is_resuming
             && entry.again.is_none()
             && let Some(from) = from
         {
-            outlet.answer(envelope::about("gap", &channel.name, Some(from)));
+            queue.answer(envelope::about("gap", &channel.name, Some(from)));
         }
-        entry.again.into_iter().flatten().for_each(|frame| outlet.answer(frame));
-        show(outlet, &channel, snapshot, seq(entry.since));
+        entry.again.into_iter().flatten().for_each(|frame| queue.answer(frame));
+        show(queue, &channel, snapshot, seq(entry.since));
         self.subscriptions.push(Subscription {
             is_by_identity: channel.is_private() && token.is_none(),
             channel,
@@ -470,10 +470,10 @@ impl Session {
         if let Some(place) = self.subscriptions.iter().position(|other| *other.channel.name == *channel.name)
         {
             let subscription = self.subscriptions.swap_remove(place);
-            self.seat.unsubscribe(subscription.topic, subscription.form);
+            self.connection.unsubscribe(subscription.topic, subscription.form);
             self.note_expiry();
         }
-        self.seat.outlet.answer(envelope::about("unsubscribed", &channel.name, None));
+        self.connection.queue.answer(envelope::about("unsubscribed", &channel.name, None));
     }
 
     /// Tells of lost pushes once there is room for what follows.
@@ -481,13 +481,13 @@ impl Session {
         if !self.has_gaps_to_tell() {
             return;
         }
-        for topic in self.seat.outlet.take_gaps() {
+        for topic in self.connection.queue.take_gaps() {
             let Some(subscription) = self.subscriptions.iter().find(|other| other.topic == topic) else {
                 continue;
             };
             let (gap, snapshot) = {
                 let views = self.worker.shared.views.read();
-                let gap = self.seat.go_on(topic);
+                let gap = self.connection.go_on(topic);
                 (
                     gap,
                     subscription
@@ -498,9 +498,9 @@ impl Session {
                 )
             };
             let Some((before, since)) = gap else { continue };
-            let outlet = &self.seat.outlet;
-            outlet.answer(envelope::about("gap", &subscription.channel.name, Some(before)));
-            show(outlet, &subscription.channel, snapshot, Some(since));
+            let queue = &self.connection.queue;
+            queue.answer(envelope::about("gap", &subscription.channel.name, Some(before)));
+            show(queue, &subscription.channel, snapshot, Some(since));
         }
     }
 }
@@ -508,22 +508,22 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         for subscription in &self.subscriptions {
-            self.seat.unsubscribe(subscription.topic, subscription.form);
+            self.connection.unsubscribe(subscription.topic, subscription.form);
         }
-        self.streams.leave(&self.seat);
+        self.streams.leave(&self.connection);
     }
 }
 
-fn show(outlet: &Outlet, channel: &Channel, snapshot: Option<Snapshot>, seq: Option<u64>) {
+fn show(queue: &SendQueue, channel: &Channel, snapshot: Option<Snapshot>, seq: Option<u64>) {
     if let Some(snapshot) = snapshot {
         let (mut data, frame_type) = (Vec::new(), snapshot.frame_type(channel.row().frame_type));
         snapshot.write(&mut data, channel.market.as_ref());
-        outlet.answer(envelope::push(frame_type, &channel.name, seq, &data));
+        queue.answer(envelope::push(frame_type, &channel.name, seq, &data));
     }
 }
 
 fn moment<'a>(worker: &'a Worker, views: &'a Views) -> Moment<'a> {
-    Moment { views, hub: &worker.shared.hub, now_ms: worker.clock.now_ms() }
+    Moment { views, registry: &worker.shared.registry, now_ms: worker.clock.now_ms() }
 }
 
 /// An address that is none has no nonce.

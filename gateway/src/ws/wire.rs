@@ -1,10 +1,10 @@
 //! The socket of one session: frames in and out, pings, limits of frames, the closing handshake.
 //!
 //! Nothing here waits: each call does what the socket takes or gives now. What frames mean is the session's business, what is
-//! to be sent the outlet's.
+//! to be sent the queue's.
 
 use crate::config::Config;
-use crate::push::outlet::Outlet;
+use crate::push::send_queue::SendQueue;
 use crate::server::stream::Stream;
 use futures_util::{Sink, Stream as _};
 use hyper::upgrade::{Parts, Upgraded};
@@ -165,9 +165,9 @@ impl Wire {
     }
 
     /// Begins a turn of the task that serves it: whoever has something for it wakes that task, or asks it to end.
-    pub fn attend(&mut self, context: &Context<'_>, outlet: &Outlet) {
-        outlet.set_waker(context.waker());
-        if outlet.is_closing() {
+    pub fn attend(&mut self, context: &Context<'_>, queue: &SendQueue) {
+        queue.set_waker(context.waker());
+        if queue.is_closing() {
             self.close(CloseCode::Away, "shutting down");
         }
     }
@@ -292,7 +292,7 @@ impl Wire {
     pub fn write(
         &mut self,
         context: &mut Context<'_>,
-        outlet: &Outlet,
+        queue: &SendQueue,
         is_more_due: bool,
     ) -> Result<bool, Over> {
         let mut has_written = false;
@@ -301,13 +301,13 @@ impl Wire {
                 return Ok(has_written);
             }
             while self.unflushed_len < WRITE_LEN
-                && let Some(text) = outlet.take()
+                && let Some(text) = queue.take()
             {
                 self.unflushed_len += text.len();
                 self.start_send(Message::Text(text))?;
                 has_written = true;
             }
-            if outlet.is_empty()
+            if queue.is_empty()
                 && !is_more_due
                 && let State::Closing(frame) = &self.state
             {

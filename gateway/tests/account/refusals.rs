@@ -12,7 +12,7 @@ use ringside_core::command::{Command, ListPerpetual};
 use ringside_core::ids::padded;
 use ringside_gateway::auth::jwt::TOKEN_LIFE_S;
 use ringside_gateway::config::Value as Setting;
-use ringside_gateway::ingress::Phase;
+use ringside_gateway::ingress::EngineState;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -155,11 +155,11 @@ fn engine(produced: &mut Produced) {
     let mut client = venue.exchange.connect();
     send(&mut client, MODE.0, MODE.1, &account, change);
     venue.exchange.wait_for_queue(2);
-    venue.exchange.shared.phase.set(Phase::Halted);
+    venue.exchange.shared.phase.set(EngineState::Halted);
     let unknown = venue.exchange.receive(&mut client, false);
     produced.see(MODE, &unknown, (500, "INTERNAL", "the outcome is unknown; query before you retry"));
     let mut venue = venue_with(&[], |_| {});
-    venue.exchange.shared.phase.set(Phase::Restarting);
+    venue.exchange.shared.phase.set(EngineState::Restarting);
     let account = venue.exchange.account(2);
     let stopped = (503, "SERVICE_UNAVAILABLE", "the exchange is not running");
     for (method, path, body) in

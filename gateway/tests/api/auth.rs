@@ -4,7 +4,7 @@ use crate::exchange::{self, Answer, Exchange};
 use ringside_gateway::auth::Authenticator;
 use ringside_gateway::auth::typed_data::{Login, Venue, address_of_key};
 use ringside_gateway::dialect::address::{address_text, parse_address};
-use ringside_gateway::ingress::Phase;
+use ringside_gateway::ingress::EngineState;
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 
@@ -420,9 +420,9 @@ fn a_login_during_recovery_can_be_tried_again() {
     let address = Wallet(2).address();
     let (nonce, expires_at) = nonce(&mut exchange, &address);
     let body = login_body(&address, &nonce, &Wallet(2).sign(CHAIN, &address, &nonce, expires_at));
-    exchange.shared.phase.set(Phase::Restarting);
+    exchange.shared.phase.set(EngineState::Restarting);
     check(&exchange.request("POST", LOGIN, &[], &body), 503, "ENGINE_RESTARTING");
-    exchange.shared.phase.set(Phase::Running);
+    exchange.shared.phase.set(EngineState::Running);
     assert_eq!(exchange.request("POST", LOGIN, &[], &body).status, 200);
 }
 

@@ -10,7 +10,7 @@ use ringside_gateway::auth::jwt::{TOKEN_LIFE_S, Tokens};
 use ringside_gateway::auth::key::{KeyChange, NewKey};
 use ringside_gateway::config::Cidr;
 use ringside_gateway::dialect::Dialect;
-use ringside_gateway::ingress::Phase;
+use ringside_gateway::ingress::EngineState;
 use ringside_gateway::push::topic::Kind;
 use ringside_gateway::routes::routes;
 use serde_json::{Value, json};
@@ -617,10 +617,10 @@ fn a_credential_is_good_for_the_account_of_its_wallet_alone() {
     let keys = "/api/v1/account/api-keys";
     let own = exchange.account(BOB);
     for (header, after) in [(&stale[0], 401), (&own[0], 200)] {
-        exchange.shared.phase.set(Phase::Restarting);
+        exchange.shared.phase.set(EngineState::Restarting);
         assert_eq!(exchange.request("GET", keys, from_ref(header), "").status, 200);
         assert_eq!(exchange.request("GET", reads[0], from_ref(header), "").status, 503);
-        exchange.shared.phase.set(Phase::Running);
+        exchange.shared.phase.set(EngineState::Running);
         for path in [keys, reads[0]] {
             assert_eq!(exchange.request("GET", path, from_ref(header), "").status, after, "{path}");
         }

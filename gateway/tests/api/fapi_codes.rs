@@ -9,7 +9,7 @@ use ringside_core::command::{
 };
 use ringside_core::ids::FIRST_PERPETUAL;
 use ringside_gateway::config::Config;
-use ringside_gateway::ingress::Phase;
+use ringside_gateway::ingress::EngineState;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -414,14 +414,14 @@ fn of_the_engine(seen: &mut Seen) {
         seen.expect(&venue.exchange.receive(&mut client, false), -1001);
     }
     // The engine stops with all of them handed over.
-    venue.exchange.shared.phase.set(Phase::Halted);
+    venue.exchange.shared.phase.set(EngineState::Halted);
     let answer = venue.exchange.receive(&mut waiting[0], false);
     seen.expect(&answer, -1000);
     assert_eq!(answer.status, 503);
 
     // It is not there yet.
     let mut venue = self::venue(|_| {});
-    venue.exchange.shared.phase.set(Phase::Restarting);
+    venue.exchange.shared.phase.set(EngineState::Restarting);
     seen.expect(&ask(&mut venue, 1, "POST", ORDER, &small), -1016);
     seen.expect(&ask(&mut venue, 1, "GET", "/fapi/v1/openOrders", ""), -1016);
 

@@ -8,7 +8,7 @@ use ringside_gateway::auth::access::{Auth, Permission};
 use ringside_gateway::auth::key::{KeyChange, NewKey};
 use ringside_gateway::dialect::Dialect;
 use ringside_gateway::http::order_rate::OrderCount;
-use ringside_gateway::ingress::Room;
+use ringside_gateway::ingress::DiskHeadroom;
 use sha2::Sha256;
 
 const FORM: &str = "Content-Type: application/x-www-form-urlencoded";
@@ -243,7 +243,7 @@ fn overload_spares_what_is_exempt_and_costs_nothing() {
         answer.header("x-ex-used-weight-1m").expect("a weight").parse::<u32>().expect("a number")
     };
     let before = used(&free);
-    server.shared.phase.set_room(Room::Cancels);
+    server.shared.phase.set_headroom(DiskHeadroom::Cancels);
     let throttled = post(&now());
     let text = "Request throttled by system-level protection. Reduce-only/close-position orders are exempt. Please try again.";
     is_refused(&throttled, 503, -1008, text);

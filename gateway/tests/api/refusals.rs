@@ -15,7 +15,7 @@ use ringside_gateway::auth::jwt::TOKEN_LIFE_S;
 use ringside_gateway::chain::Told;
 use ringside_gateway::dialect::Dialect;
 use ringside_gateway::dialect::spot::decode::UNSUPPORTED;
-use ringside_gateway::ingress::Phase;
+use ringside_gateway::ingress::EngineState;
 use ringside_gateway::routes::routes;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -260,7 +260,7 @@ fn engine(produced: &mut Produced) {
     // The engine ends with a command in its hands.
     let mut client = hand_over(&exchange);
     exchange.wait_for_queue(2);
-    exchange.shared.phase.set(Phase::Halted);
+    exchange.shared.phase.set(EngineState::Halted);
     let unknown = exchange.receive(&mut client, false);
     produced.see(place, &unknown, (500, "DB_ERROR"));
 

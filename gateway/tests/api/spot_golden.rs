@@ -16,7 +16,7 @@
 
 use crate::exchange::transcript::{self, transcripts};
 use crate::exchange::{Answer, Exchange};
-use ringside_gateway::ingress::Phase;
+use ringside_gateway::ingress::EngineState;
 use std::fmt::Write;
 
 struct Transcript {
@@ -84,10 +84,10 @@ impl Transcript {
         match order.split_once(' ').unwrap_or((order, "")) {
             ("clock", seconds) => self.exchange.clock.turn(1000 * seconds.parse::<i64>().expect("seconds")),
             ("restart", _) => self.exchange.restart(),
-            ("phase", "restarting") => self.exchange.shared.phase.set(Phase::Restarting),
-            ("phase", "disabled") => self.exchange.shared.phase.set(Phase::Disabled),
-            ("phase", "running") => self.exchange.shared.phase.set(Phase::Running),
-            ("phase", "halted") => self.exchange.shared.phase.set(Phase::Halted),
+            ("phase", "restarting") => self.exchange.shared.phase.set(EngineState::Restarting),
+            ("phase", "disabled") => self.exchange.shared.phase.set(EngineState::Disabled),
+            ("phase", "running") => self.exchange.shared.phase.set(EngineState::Running),
+            ("phase", "halted") => self.exchange.shared.phase.set(EngineState::Halted),
             ("open", _) => self.exchange.open(),
             _ => panic!("unknown order: {order}"),
         }

@@ -1,7 +1,7 @@
 //! What the spot API does when the engine does not keep up, stands still, or holds something back.
 
 use crate::exchange::{ADMIN_KEY, Answer, Exchange, INPUT_SLOTS, OUTPUT_SLOTS, PATIENCE, send, wallet_text};
-use ringside_gateway::ingress::Phase;
+use ringside_gateway::ingress::EngineState;
 use std::net::TcpStream;
 use std::time::Instant;
 
@@ -133,7 +133,7 @@ fn what_was_handed_to_an_engine_that_stops_has_an_unknown_outcome() {
     exchange.open();
     let mut client = send_alone(&exchange, "POST", ORDERS, &buy("0.2"));
     exchange.wait_for_queue(1);
-    exchange.shared.phase.set(Phase::Halted);
+    exchange.shared.phase.set(EngineState::Halted);
     let answer = exchange.receive(&mut client, false);
     assert_eq!(
         (answer.status, answer.body.as_str()),

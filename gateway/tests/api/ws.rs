@@ -4,7 +4,7 @@ use crate::exchange::socket::{End, Socket};
 use crate::exchange::{self, ADMIN_KEY, Answer, Client, Exchange, wallet, wallet_text};
 use ringside_gateway::auth::typed_data::{Login, address_of_key};
 use ringside_gateway::dialect::address::address_text;
-use ringside_gateway::ingress::Phase;
+use ringside_gateway::ingress::EngineState;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -66,14 +66,14 @@ fn only_a_handshake_is_upgraded() {
     }
     assert_eq!(exchange.request("POST", "/ws", &[], "").status, 405);
     for (phase, error) in [
-        (Phase::Restarting, "ENGINE_RESTARTING"),
-        (Phase::Disabled, "spot trading disabled (engine not started)"),
+        (EngineState::Restarting, "ENGINE_RESTARTING"),
+        (EngineState::Disabled, "spot trading disabled (engine not started)"),
     ] {
         exchange.shared.phase.set(phase);
         let answer = knock(&mut exchange, &headers(&good));
         assert_eq!((answer.status, answer.body), (503, json!({ "error": error }).to_string()));
     }
-    exchange.shared.phase.set(Phase::Running);
+    exchange.shared.phase.set(EngineState::Running);
     // The example of RFC 6455, 1.3.
     let mut stream = exchange.connect();
     let request = format!("GET /ws HTTP/1.1\r\nHost: ringside\r\n{}\r\n\r\n", good.join("\r\n"));

@@ -23,7 +23,7 @@ use ringside_gateway::boot::genesis;
 use ringside_gateway::clock::Clock;
 use ringside_gateway::config::{Config, Value};
 use ringside_gateway::egress::Egress;
-use ringside_gateway::ingress::Lane;
+use ringside_gateway::ingress::CommandProducer;
 use ringside_gateway::proof::Proofs;
 use ringside_gateway::push::pusher::Pusher;
 use ringside_gateway::routes::ROUTES;
@@ -32,7 +32,7 @@ use ringside_gateway::server::{MakeWorker, Server};
 use ringside_gateway::worker::edge::Edge;
 use ringside_gateway::worker::{Shared, Worker};
 use ringside_views::Views;
-use ringside_views::log::Keep;
+use ringside_views::log::Retention;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
@@ -235,7 +235,7 @@ impl Exchange {
     ) -> Exchange {
         let mut engine = Engine::new(&EngineConfig::default());
         // It forgets nothing, as nothing is archived unless a test says so.
-        let mut views = Views::new(Keep::Window(0));
+        let mut views = Views::new(Retention::Window(0));
         let mut apply = |mut command: Command| {
             command.sequence = engine.sequence() + 1;
             command.time_ns = command.time_ns.max(START_S * 1_000_000_000);
@@ -266,7 +266,7 @@ impl Exchange {
 
     /// Views that hold nothing yet, and keep what this exchange's keep.
     fn no_views(&self) -> Views {
-        if self.is_recent { Views::new(Keep::Window(0)) } else { Views::default() }
+        if self.is_recent { Views::new(Retention::Window(0)) } else { Views::default() }
     }
 
     /// Joins rings and stages around a recovered state, as boot does.
@@ -306,9 +306,9 @@ impl Exchange {
             proofs.look(&engine, &views);
         }
         self.shared.views.replace(views);
-        self.shared.ports[0].attach(Lane::new(input, self.epoch));
-        self.shared.chain_port.attach(Lane::new(chain_input, of_chain));
-        self.shared.feed_port.attach(Lane::new(feed_input, of_feeds));
+        self.shared.ports[0].attach(CommandProducer::new(input, self.epoch));
+        self.shared.chain_port.attach(CommandProducer::new(chain_input, of_chain));
+        self.shared.feed_port.attach(CommandProducer::new(feed_input, of_feeds));
         let mut egress = Egress::new(
             outputs.pop().expect("one consumer"),
             gate.clone(),
@@ -316,7 +316,7 @@ impl Exchange {
             self.shared.views.clone(),
             ports,
         );
-        egress.listen(Box::new(Pusher::new(self.shared.hub.clone(), &self.shared.views.read())));
+        egress.listen(Box::new(Pusher::new(self.shared.registry.clone(), &self.shared.views.read())));
         self.stages = Some(Stages {
             matcher: Matcher::new(engine, inputs, to_journal, output, now, quiet),
             journal: journal.pop().expect("one consumer"),

@@ -18,7 +18,7 @@ use ringside_gateway::config::Config;
 use ringside_gateway::config::feed::Table;
 use ringside_gateway::feed;
 use ringside_gateway::feed::registry::Feeds;
-use ringside_gateway::ingress::{Lane, Phase, Reply};
+use ringside_gateway::ingress::{CommandProducer, EngineState, Reply};
 use ringside_gateway::worker::Shared;
 use ringside_gateway::worker::edge::Edge;
 use std::io::{Read, Write};
@@ -77,8 +77,10 @@ impl Rig {
         let shared = Arc::new(Shared::new(config, Clock::SYSTEM, edge, 1));
         let options = Options { capacity: 64, consumers: 1, start: 1, wait: Wait::Park };
         let (producer, mut consumers) = ring::create(Mapping::anonymous(), options).expect("a ring");
-        shared.feed_port.attach(Lane { numbered: NUMBERED, ..Lane::new(producer, LANE) });
-        shared.phase.set(Phase::Running);
+        shared
+            .feed_port
+            .attach(CommandProducer { numbered: NUMBERED, ..CommandProducer::new(producer, LANE) });
+        shared.phase.set(EngineState::Running);
         let shutdown = CancellationToken::new();
         let thread = feed::start(shared.for_feeds(), shutdown.clone()).expect("a thread");
         Rig {

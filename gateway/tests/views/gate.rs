@@ -11,8 +11,10 @@ use ringside_core::ids::Sequence;
 use ringside_core::money::UNIT;
 use ringside_core::ring::{self, Consumer, Mapping, Options, Producer, Wait};
 use ringside_core::{Engine, EngineConfig};
-use ringside_gateway::egress::{Egress, Listener, Told};
-use ringside_gateway::ingress::{EnginePhase, Ingress, Lane, Phase, Port, Priority, Submission};
+use ringside_gateway::egress::{CommandEvents, Egress, Listener};
+use ringside_gateway::ingress::{
+    CommandProducer, EngineState, Ingress, Priority, ReplyQueue, SharedEngineState, Submission,
+};
 use ringside_views::{SharedViews, Views};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -25,7 +27,7 @@ const SLOTS: usize = 1 << 12;
 struct Last(Arc<AtomicU64>);
 
 impl Listener for Last {
-    fn command(&mut self, told: Told<'_>, views: &Views) {
+    fn command(&mut self, told: CommandEvents<'_>, views: &Views) {
         let sequence = told.last().unwrap().sequence;
         assert_eq!(sequence, views.sequence(), "told with the views as they are after it");
         assert_eq!(sequence, self.0.swap(sequence, Ordering::Relaxed) + 1, "each in its turn");
@@ -53,8 +55,8 @@ impl Rig {
         let options = Options { capacity: SLOTS, consumers: 1, start: 1, wait: Wait::Park };
         let (input_in, mut input) = ring::create::<Command>(Mapping::anonymous(), options).unwrap();
         let (output, mut outputs) = ring::create::<Event>(Mapping::anonymous(), options).unwrap();
-        let port = Arc::new(Port::new(Arc::new(EnginePhase::new(Phase::Running))));
-        port.attach(Lane::new(input_in, 7));
+        let port = Arc::new(ReplyQueue::new(Arc::new(SharedEngineState::new(EngineState::Running))));
+        port.attach(CommandProducer::new(input_in, 7));
         let (gate, views) = (Arc::new(Gate::new(0)), Arc::new(SharedViews::new(Views::default())));
         let ports = vec![(7, port.clone())];
         let mut egress = Egress::new(outputs.pop().unwrap(), gate.clone(), mode, views.clone(), ports);

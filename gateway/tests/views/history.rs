@@ -24,7 +24,7 @@ use ringside_views::archive::readers::{Readers, Unreadable};
 use ringside_views::archive::rows;
 use ringside_views::history::{BalanceRecord, CreditRecord, FillQuery, OrderQuery, TradeRecord};
 use ringside_views::kline::{Interval, KEPT, Kline};
-use ringside_views::log::{Keep, List, Row};
+use ringside_views::log::{List, Retention, Row};
 use ringside_views::order::OrderRecord;
 use ringside_views::time::TimeRange;
 use ringside_views::{SharedViews, Views};
@@ -72,7 +72,7 @@ struct Rig {
 }
 
 fn recent() -> Views {
-    Views::new(Keep::Window(WINDOW))
+    Views::new(Retention::Window(WINDOW))
 }
 
 /// Reads in short stretches.
@@ -218,7 +218,7 @@ impl Rig {
             events_of(&mut engine, command).iter().for_each(|event| views.fold(event));
         }
         assert_eq!(engine.state_hash(), self.engine.state_hash());
-        let forgotten = views.forgotten();
+        let forgotten = views.archived_through();
         self.shared = Arc::new(SharedViews::new(views));
         self.history = read(&self.shared);
         let store = store(&self.folder);
@@ -432,7 +432,7 @@ fn memory_holds_a_window() {
         rig.follower.archiver.save(&mut bytes);
         let mut loaded = recent();
         loaded.load(&bytes).expect("it was saved");
-        assert_eq!(loaded.forgotten(), rig.engine.sequence(), "all of it is archived");
+        assert_eq!(loaded.archived_through(), rig.engine.sequence(), "all of it is archived");
         let spot = loaded.history();
         let rows = [spot.trades().len(), spot.fills().len(), spot.ended().len(), spot.credits().len()];
         assert_eq!(rows, [0; 4], "a snapshot holds no history");

@@ -16,7 +16,7 @@ use ringside_views::archive::keyset::Walk;
 use ringside_views::archive::pages::{ORDERS, Source as RowSource, source};
 use ringside_views::archive::readers::Readers;
 use ringside_views::archive::rows;
-use ringside_views::log::{ALL_FACETS, Archived, Keep, Page, Place, Row};
+use ringside_views::log::{ALL_FACETS, Archived, Page, Place, Retention, Row};
 use ringside_views::perpetual::interest::InterestRecord;
 use ringside_views::perpetual::order::{ForcedRecord, OrderRecord};
 use ringside_views::perpetual::rows::{
@@ -62,7 +62,7 @@ struct Rig {
 }
 
 fn recent() -> Views {
-    Views::new(Keep::Window(WINDOW))
+    Views::new(Retention::Window(WINDOW))
 }
 
 fn store(folder: &std::path::Path) -> Sqlite {

@@ -17,8 +17,8 @@ use ringside_core::{Engine, EngineConfig};
 use ringside_gateway::clock::Clock;
 use ringside_gateway::egress::{Egress, EgressFigures};
 use ringside_gateway::push::envelope::Form;
-use ringside_gateway::push::hub::Hub;
 use ringside_gateway::push::pusher::Pusher;
+use ringside_gateway::push::registry::SubscriptionRegistry;
 use ringside_gateway::push::topic::{Kind, Topic};
 use ringside_views::kline::Interval;
 use ringside_views::{SharedViews, Views};
@@ -33,7 +33,7 @@ struct Shown {
     gate: Arc<Gate>,
     views: Arc<SharedViews>,
     figures: Arc<EgressFigures>,
-    hub: Arc<Hub>,
+    registry: Arc<SubscriptionRegistry>,
     clock: Clock,
 }
 
@@ -43,19 +43,19 @@ impl Shown {
         let (output, mut outputs) = ring::create::<Event>(Mapping::anonymous(), options).unwrap();
         let (gate, views) = (Arc::new(Gate::new(0)), Arc::new(SharedViews::new(Views::default())));
         let clock = Clock::manual(START_MS);
-        let hub = Arc::new(Hub::new(1, clock.clone()));
+        let registry = Arc::new(SubscriptionRegistry::new(1, clock.clone()));
         let ring = outputs.pop().unwrap();
         let mut egress = Egress::new(ring, gate.clone(), GateMode::Durable, views.clone(), Vec::new());
         egress.make_room(slots, Pages::Small);
-        egress.listen(Box::new(Pusher::new(hub.clone(), &views.read())));
+        egress.listen(Box::new(Pusher::new(registry.clone(), &views.read())));
         let figures = Arc::new(EgressFigures::default());
         egress.measure(clock.clone(), figures.clone());
-        Shown { output, egress, gate, views, figures, hub, clock }
+        Shown { output, egress, gate, views, figures, registry, clock }
     }
 
     /// Listens to every kind of topic, of a market, of all, and of some accounts.
     fn listen(&self) {
-        let enter = |topic, form| drop(self.hub.enter(0, topic, form, None));
+        let enter = |topic, form| drop(self.registry.enter(0, topic, form, None));
         for market in [0, FIRST_PERPETUAL, FIRST_PERPETUAL + 1, ALL_MARKETS] {
             for kind in [Kind::Depth, Kind::Trade, Kind::Ticker] {
                 enter(Topic::of_market(kind, market), Form::Numbered);
@@ -92,7 +92,7 @@ impl Shown {
         self.clock.turn(37);
         self.egress.do_work();
         let mut pushes = Vec::new();
-        while let Some(batch) = self.hub.ports[0].take() {
+        while let Some(batch) = self.registry.ports[0].take() {
             pushes.extend(batch.pushes.iter().map(|push| format!("{push:?}")));
         }
         pushes

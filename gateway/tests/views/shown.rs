@@ -105,7 +105,7 @@ pub(crate) fn views(views: &Views) -> String {
             }
         }
     }
-    line!(out, "forgotten {}", views.history().forgotten());
+    line!(out, "forgotten {}", views.history().archived_through());
     (0..6).for_each(|asset: AssetId| line!(out, "asset {asset} {:?}", views.markets().asset_name(asset)));
     for m in views.markets().in_order_of_symbol() {
         let [maker_fee, taker_fee] = [m.maker_fee, m.taker_fee].map(kept_rate);
@@ -212,7 +212,7 @@ fn deposits(out: &mut String, views: &Views) {
 }
 
 fn log<T: Row>(out: &mut String, name: &str, log: &Log<T>) {
-    line!(out, "{name} forgotten {}", log.forgotten());
+    line!(out, "{name} forgotten {}", log.archived_through());
     log.iter().for_each(|row| line!(out, "{name} {:?} {}", row.key(), hex_of(row)));
 }
 

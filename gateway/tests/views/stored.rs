@@ -30,7 +30,7 @@ use ringside_views::history::{
 use ringside_views::idempotency::KeyedOrder;
 use ringside_views::kept::{Kept, RowError, Stored};
 use ringside_views::kline::KlineRow;
-use ringside_views::log::{Added, FIRST_CANDLES, FIRST_SPOT_CANDLES, Keep, List, Row};
+use ringside_views::log::{Added, FIRST_CANDLES, FIRST_SPOT_CANDLES, List, Retention, Row};
 use ringside_views::order::OrderRecord as SpotOrder;
 use ringside_views::perpetual::account::Holding;
 use ringside_views::perpetual::configured::Change;
@@ -597,7 +597,7 @@ fn story() -> Vec<Command> {
 }
 
 fn recent() -> Views {
-    Views::new(Keep::Window(160))
+    Views::new(Retention::Window(160))
 }
 
 /// A folder that goes with the test.

@@ -27,7 +27,7 @@ pub enum LoadError {
     },
     /// More lists than this version knows.
     #[error("the views have {found} lists, this version reads {known}")]
-    Lists {
+    OwnerIndex {
         /// How many there are.
         found: usize,
         /// How many are known.
@@ -155,7 +155,7 @@ impl<'a> Reader<'a> {
         }
         let found = self.count()?;
         if found > Kept::ALL.len() {
-            return Err(LoadError::Lists { found, known: Kept::ALL.len() });
+            return Err(LoadError::OwnerIndex { found, known: Kept::ALL.len() });
         }
         let mut versions = vec![0; Kept::ALL.len()].into_boxed_slice();
         for (list, known) in Kept::ALL.iter().zip(&mut versions[..found]) {
@@ -364,7 +364,10 @@ mod tests {
         let mut reader = Reader::new(&older);
         assert_eq!(reader.versions(None), Ok(()));
         assert!(reader.has(Kept::ALL[known - 2]) && !reader.has(Kept::ALL[known - 1]));
-        assert_eq!(read(known + 1, &|_, _| ()).err(), Some(LoadError::Lists { found: known + 1, known }));
+        assert_eq!(
+            read(known + 1, &|_, _| ()).err(),
+            Some(LoadError::OwnerIndex { found: known + 1, known })
+        );
         for list in Kept::ALL {
             let newest = u64::from(list.newest());
             let len = list.row_len(list.newest()).unwrap_or(0) as u64;

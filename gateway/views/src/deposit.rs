@@ -2,8 +2,8 @@
 //! pay for, how many events of each were taken, and earlier final blocks of each. All deposits stay in memory for good, 230 bytes
 //! each and 8 for the list of their address: each has cost somebody a fee of the chain.
 
-use super::chunked::Chunked;
 use super::codec::{LoadError, Reader, Writer};
+use super::segmented_vec::SegmentedVec;
 use super::withdrawal::{VaultRecord, WithdrawalView};
 use ringside_core::command::{DECIMALS_MAX, DepositStatus, HeldReason, Ledger};
 use ringside_core::event::{self, Event, RewindStage};
@@ -119,7 +119,7 @@ impl VaultBook {
 pub struct DepositView {
     tokens: BTreeMap<(u64, Address), TokenRecord>,
     vaults: BTreeMap<u16, VaultBook>,
-    all: Chunked<DepositRecord>,
+    all: SegmentedVec<DepositRecord>,
     by_address: HashMap<Address, Vec<usize>>,
     /// Places of those that are held.
     held: BTreeMap<(u16, u64), usize>,

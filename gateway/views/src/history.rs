@@ -1,11 +1,11 @@
 //! What has happened on the spot side and will not change: ended orders, trades, each account's half of them, credits, and balances
 //! as they were.
 
+use super::chunk_pool::Refill;
 use super::codec::{LoadError, Reader, Writer};
 use super::kept::Kept;
-use super::log::{Added, Adding, Keep, Key, List, Log, Row};
+use super::log::{Added, Adding, Key, List, Log, Retention, Row};
 use super::order::OrderRecord;
-use super::spares::Restock;
 use super::time::{TimeRange, milliseconds};
 use ringside_core::command::{OrderStatus, Side};
 use ringside_core::event::{self, Event};
@@ -317,11 +317,11 @@ pub struct SpotHistory {
     balances: Log<BalanceRecord>,
     /// Per market, the newest trade, kept or not.
     last_trades: Vec<Option<TradeRecord>>,
-    keep: Keep,
+    keep: Retention,
 }
 
 impl SpotHistory {
-    pub(super) fn new(keep: Keep) -> SpotHistory {
+    pub(super) fn new(keep: Retention) -> SpotHistory {
         SpotHistory {
             ended: Log::new(keep),
             owners: Log::new(keep),
@@ -334,11 +334,11 @@ impl SpotHistory {
         }
     }
 
-    pub(super) fn keep(&self) -> Keep {
+    pub(super) fn keep(&self) -> Retention {
         self.keep
     }
 
-    pub(super) fn spares(&self) -> Vec<Arc<dyn Restock>> {
+    pub(super) fn spares(&self) -> Vec<Arc<dyn Refill>> {
         vec![self.ended.spares(), self.owners.spares(), self.fills.spares(), self.trades.spares()]
     }
 
@@ -385,7 +385,7 @@ impl SpotHistory {
     /// An order that was refused to an account without money, which costs its owner nothing: it is kept in memory alone, or anybody
     /// could make the archive grow.
     pub(super) fn order_refused(&mut self, order: OrderRecord, sequence: Sequence) {
-        if self.keep != Keep::Nothing {
+        if self.keep != Retention::Nothing {
             self.order_ended(order, sequence);
         }
     }
@@ -417,7 +417,7 @@ impl SpotHistory {
     }
 
     pub(super) fn balances_changed(&mut self, event: &Event, changed: &event::Balances) {
-        if self.keep == Keep::Nothing {
+        if self.keep == Retention::Nothing {
             balances_of(event, changed).for_each(|row| self.balances.push(event.sequence, row));
         }
     }
@@ -433,9 +433,13 @@ impl SpotHistory {
     }
 
     /// Rows of this command and before are in memory no longer, or not all of them.
-    pub fn forgotten(&self) -> Sequence {
-        let trades = self.fills.forgotten().max(self.trades.forgotten());
-        self.ended.forgotten().max(self.owners.forgotten()).max(trades).max(self.credits.forgotten())
+    pub fn archived_through(&self) -> Sequence {
+        let trades = self.fills.archived_through().max(self.trades.archived_through());
+        self.ended
+            .archived_through()
+            .max(self.owners.archived_through())
+            .max(trades)
+            .max(self.credits.archived_through())
     }
 
     /// Gives what the running command added, where nothing is kept.
@@ -458,7 +462,7 @@ impl SpotHistory {
         self.owners.save(writer);
     }
 
-    pub(super) fn load(reader: &mut Reader<'_>, keep: Keep) -> Result<SpotHistory, LoadError> {
+    pub(super) fn load(reader: &mut Reader<'_>, keep: Retention) -> Result<SpotHistory, LoadError> {
         let mut loaded = SpotHistory {
             ended: Log::load(reader, keep)?,
             fills: Log::load(reader, keep)?,
@@ -499,7 +503,7 @@ impl SpotHistory {
     /// each market, ended orders, and trades, of which fills were the two halves.
     pub(super) fn load_before(
         reader: &mut Reader<'_>,
-        keep: Keep,
+        keep: Retention,
         credits: Vec<CreditRecord>,
     ) -> Result<SpotHistory, LoadError> {
         let (through, _newest_order) = (reader.u64()?, reader.u64()?);

@@ -6,8 +6,9 @@
 pub mod account;
 pub mod archive;
 pub mod balance;
-pub mod chunked;
+pub mod chunk_pool;
 pub mod codec;
+pub mod dense_map;
 pub mod deposit;
 pub mod depth;
 pub mod hash;
@@ -19,13 +20,12 @@ pub mod ledger;
 pub mod log;
 pub mod market;
 pub mod order;
-pub mod paged;
+pub mod order_index;
+mod owner_index;
 pub mod perpetual;
-mod places;
 pub mod queue;
+pub mod segmented_vec;
 mod shared;
-pub mod slots;
-pub mod spares;
 mod stored;
 pub mod ticker;
 pub mod time;
@@ -34,6 +34,7 @@ pub mod withdrawal;
 
 use account::AccountView;
 use balance::{BalanceRow, BalanceView};
+use chunk_pool::Refill;
 pub use codec::LoadError;
 use codec::{Reader, Writer};
 use deposit::DepositView;
@@ -43,7 +44,7 @@ use idempotency::IdempotencyView;
 use kept::Kept;
 use kline::KlineView;
 use ledger::LedgerView;
-use log::{Added, Adding, Keep};
+use log::{Added, Adding, Retention};
 use market::MarketView;
 use order::{OpenOrders, OrderRecord};
 use perpetual::Perpetuals;
@@ -53,7 +54,6 @@ use ringside_core::event::{self, Event, Kind};
 use ringside_core::ids::{AccountId, FIRST_PERPETUAL, OrderId, Sequence};
 use ringside_core::money::{Amount, notional};
 pub use shared::{MarketReader, SharedViews};
-use spares::Restock;
 use std::sync::Arc;
 use ticker::TickerView;
 use unbacked::UnbackedView;
@@ -103,20 +103,20 @@ struct Running {
 
 impl Default for Views {
     fn default() -> Views {
-        Views::new(Keep::All)
+        Views::new(Retention::All)
     }
 }
 
 impl Views {
     /// Views of a deployment where nothing has happened yet, which keep so much of each history.
-    pub fn new(keep: Keep) -> Views {
+    pub fn new(keep: Retention) -> Views {
         Views {
             accounts: AccountView::default(),
             markets: MarketView::default(),
             open: OpenOrders::default(),
             depth: DepthView::default(),
             balances: BalanceView::default(),
-            idempotency: IdempotencyView::new(keep != Keep::Nothing),
+            idempotency: IdempotencyView::new(keep != Retention::Nothing),
             klines: KlineView::default(),
             tickers: TickerView::default(),
             perpetuals: Perpetuals::new(keep.part(PERPETUAL_LOGS)),
@@ -203,7 +203,7 @@ impl Views {
     }
 
     /// The spare memory of what grows with every trade.
-    pub fn spares(&self) -> Vec<Arc<dyn Restock>> {
+    pub fn spares(&self) -> Vec<Arc<dyn Refill>> {
         let mut spares = self.perpetuals.spares();
         spares.extend(self.history.spares());
         spares
@@ -239,8 +239,8 @@ impl Views {
     }
 
     /// Rows of this command and before are in memory no longer, or not all of them.
-    pub fn forgotten(&self) -> Sequence {
-        self.history.forgotten().max(self.perpetuals.forgotten())
+    pub fn archived_through(&self) -> Sequence {
+        self.history.archived_through().max(self.perpetuals.archived_through())
     }
 
     /// Gives what the running command added to the histories, where the views keep none.
@@ -441,7 +441,7 @@ impl Views {
         let open = OpenOrders::load(&mut reader)?;
         let depth = DepthView::load(&mut reader)?;
         let balances = BalanceView::load(&mut reader)?;
-        let is_asked = self.perpetuals.keep() != Keep::Nothing;
+        let is_asked = self.perpetuals.keep() != Retention::Nothing;
         let mut idempotency = IdempotencyView::load(&mut reader, is_asked)?;
         let credits = match reader.has(Kept::SpotOrders) {
             true => Vec::new(),

@@ -6,11 +6,11 @@
 //! page by either is a stretch.
 
 use super::Views;
+use super::chunk_pool::Refill;
 use super::codec::{LoadError, Reader, Writer};
 use super::kept::Stored;
-use super::places::{Lists, Rows};
+use super::owner_index::{OwnerIndex, Rows};
 use super::queue::Queue;
-use super::spares::Restock;
 use ringside_core::ids::{MarketId, Sequence};
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
@@ -250,7 +250,7 @@ pub struct Place {
 
 /// How much of its histories a view keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
+pub enum Retention {
     /// Everything: for tools, and to compare with.
     All,
     /// What is not archived, and so many rows that are.
@@ -259,12 +259,12 @@ pub enum Keep {
     Nothing,
 }
 
-impl Keep {
+impl Retention {
     /// Of a window a part.
     #[must_use]
-    pub(crate) fn part(self, of: usize) -> Keep {
+    pub(crate) fn part(self, of: usize) -> Retention {
         match self {
-            Keep::Window(rows) => Keep::Window(rows / of),
+            Retention::Window(rows) => Retention::Window(rows / of),
             keep => keep,
         }
     }
@@ -313,19 +313,19 @@ pub struct Log<T> {
     rows: Queue<(Sequence, T)>,
     /// Place of the first row; places grow by one and are never given twice.
     first: u64,
-    lists: Lists,
-    keep: Keep,
+    lists: OwnerIndex,
+    keep: Retention,
     through: Sequence,
 }
 
 impl<T: Row> Log<T> {
     /// Nothing yet.
-    pub fn new(keep: Keep) -> Log<T> {
-        Log { rows: Queue::default(), first: 0, lists: Lists::default(), keep, through: 0 }
+    pub fn new(keep: Retention) -> Log<T> {
+        Log { rows: Queue::default(), first: 0, lists: OwnerIndex::default(), keep, through: 0 }
     }
 
     /// Its spare memory.
-    pub(crate) fn spares(&self) -> Arc<dyn Restock>
+    pub(crate) fn spares(&self) -> Arc<dyn Refill>
     where
         T: Send + Sync + 'static,
     {
@@ -346,7 +346,7 @@ impl<T: Row> Log<T> {
     pub fn push(&mut self, sequence: Sequence, row: T) {
         let place = self.first + self.rows.len() as u64;
         self.rows.push_back((sequence, row));
-        if self.keep == Keep::Nothing {
+        if self.keep == Retention::Nothing {
             return;
         }
         let key = row.key();
@@ -354,7 +354,7 @@ impl<T: Row> Log<T> {
     }
 
     /// Rows of this command and before are in the archive alone.
-    pub fn forgotten(&self) -> Sequence {
+    pub fn archived_through(&self) -> Sequence {
         self.through
     }
 
@@ -459,9 +459,9 @@ impl<T: Row> Log<T> {
     /// Everything of `archived` and before can be read elsewhere; what is above the window goes.
     pub fn forget(&mut self, archived: Sequence) {
         let window = match self.keep {
-            Keep::All => return,
-            Keep::Window(window) => window,
-            Keep::Nothing => {
+            Retention::All => return,
+            Retention::Window(window) => window,
+            Retention::Nothing => {
                 self.first += self.rows.len() as u64;
                 self.rows.clear();
                 self.through = archived;
@@ -498,7 +498,7 @@ impl<T: Row> Log<T> {
         }
     }
 
-    pub(super) fn load(reader: &mut Reader<'_>, keep: Keep) -> Result<Log<T>, LoadError> {
+    pub(super) fn load(reader: &mut Reader<'_>, keep: Retention) -> Result<Log<T>, LoadError> {
         let mut loaded = Log::new(keep);
         loaded.through = reader.u64()?;
         let mut last = loaded.through;
@@ -527,7 +527,7 @@ mod tests {
         MarginRecord { number: id, amount: 1, time_ms, account: owner, market, kind: id % 3 }
     }
 
-    fn filled(keep: Keep) -> Log<MarginRecord> {
+    fn filled(keep: Retention) -> Log<MarginRecord> {
         let mut log = Log::new(keep);
         for id in 1..=20_u64 {
             log.push(id.div_ceil(2), row(id, id as i64 * 10, id as u32 % 2, id as u32 % 4 / 2));
@@ -541,7 +541,7 @@ mod tests {
 
     #[test]
     fn pages_by_time_id_and_tag() {
-        let log = filled(Keep::All);
+        let log = filled(Retention::All);
         assert_eq!(ids(&log, &Page::new(0, None, 3)), [16, 18, 20]);
         assert_eq!(ids(&log, &Page::new(0, None, 3).oldest(true)), [2, 4, 6]);
         assert_eq!(ids(&log, &Page::new(0, Some(1), 3).oldest(true)), [2, 6, 10]);
@@ -555,28 +555,28 @@ mod tests {
 
     #[test]
     fn whole_commands_go_from_the_front_once_they_are_archived() {
-        let mut log = filled(Keep::Window(5));
+        let mut log = filled(Retention::Window(5));
         log.forget(4);
-        assert_eq!((log.len(), log.forgotten()), (12, 4));
+        assert_eq!((log.len(), log.archived_through()), (12, 4));
         assert_eq!(ids(&log, &Page::new(0, None, 2).oldest(true)), [10, 12]);
         log.forget(100);
         // Of a command all rows stay or none.
-        assert_eq!((log.len(), log.forgotten()), (4, 8));
+        assert_eq!((log.len(), log.archived_through()), (4, 8));
         let mut bytes = Vec::new();
         log.save(&mut Writer(&mut bytes));
         let mut reader = Reader::new(&bytes);
         reader.limit_accounts(2);
-        let loaded = Log::<MarginRecord>::load(&mut reader, Keep::Window(5)).unwrap();
+        let loaded = Log::<MarginRecord>::load(&mut reader, Retention::Window(5)).unwrap();
         assert!(
-            Log::<MarginRecord>::load(&mut Reader::new(&bytes), Keep::Window(5)).is_err(),
+            Log::<MarginRecord>::load(&mut Reader::new(&bytes), Retention::Window(5)).is_err(),
             "whose rows these are"
         );
-        assert!(loaded.iter().eq(log.iter()) && loaded.forgotten() == 8);
+        assert!(loaded.iter().eq(log.iter()) && loaded.archived_through() == 8);
     }
 
     #[test]
     fn a_late_end_stands_where_its_id_belongs() {
-        let mut log = Log::new(Keep::Window(0));
+        let mut log = Log::new(Retention::Window(0));
         for (sequence, id) in [(1, 5), (2, 7), (3, 6)] {
             log.push(sequence, row(id, id as i64, 1, 1));
         }

@@ -1,9 +1,9 @@
 //! Orders in the books, each with what the wire shows of it. Ended orders are the history's (see [`super::history`]).
 
-use super::chunked::Chunked;
 use super::codec::{LoadError, Reader, Writer};
 use super::log::{Key, Page, Row};
-use super::slots::SlotIndex;
+use super::order_index::OrderIndex;
+use super::segmented_vec::SegmentedVec;
 use super::time::milliseconds;
 use ringside_core::command::{OrderStatus, OrderType, Side, TimeInForce};
 use ringside_core::event;
@@ -125,10 +125,10 @@ impl Row for OrderRecord {
 /// Every resting order, by id and by account.
 #[derive(Clone, Debug, Default)]
 pub struct OpenOrders {
-    slots: Chunked<OrderRecord>,
+    slots: SegmentedVec<OrderRecord>,
     /// Slots that hold no order.
     free: Vec<u32>,
-    index: SlotIndex,
+    index: OrderIndex,
     /// Slots of each account's orders, oldest order first. Lists are short (a few hundred per market at most), so they are
     /// searched from end to end.
     by_account: Vec<Vec<u32>>,

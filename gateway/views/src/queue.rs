@@ -1,7 +1,7 @@
 //! A queue that never moves what it holds: rows come at its end and go from its front, and a million of them are taken in
 //! without one long copy. What has gone leaves its memory to what comes.
 
-use super::spares::{CHUNK, Spares};
+use super::chunk_pool::{CHUNK, ChunkPool};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub struct Queue<T> {
     /// Rows of the first chunk that have gone.
     gone: usize,
     /// Clones share them: they are empty.
-    spares: Arc<Spares<T>>,
+    spares: Arc<ChunkPool<T>>,
 }
 
 impl<T> Default for Queue<T> {
@@ -60,7 +60,7 @@ impl<T: Copy> Queue<T> {
     }
 
     /// Its empty chunks, to be kept up by others.
-    pub fn spares(&self) -> Arc<Spares<T>> {
+    pub fn spares(&self) -> Arc<ChunkPool<T>> {
         self.spares.clone()
     }
 
@@ -110,7 +110,7 @@ impl<T: Copy> Queue<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::spares::Restock;
+    use super::super::chunk_pool::Refill;
     use super::*;
 
     #[test]

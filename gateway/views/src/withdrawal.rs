@@ -4,9 +4,9 @@
 //! account has in a day (`withdrawals_per_day`).
 
 use super::account::AccountView;
-use super::chunked::Chunked;
 use super::codec::{LoadError, Reader, Writer};
 use super::kept::Kept;
+use super::segmented_vec::SegmentedVec;
 use ringside_core::command::{Ledger, WithdrawalStatus, pause};
 use ringside_core::event::{self, AlarmReason, Event};
 use ringside_core::ids::{AccountId, Address, AssetId, Sequence, WithdrawalId, text};
@@ -99,7 +99,7 @@ pub struct VaultRecord {
 #[derive(Clone, Debug)]
 pub struct WithdrawalView {
     /// By number, less one.
-    all: Chunked<WithdrawalRecord>,
+    all: SegmentedVec<WithdrawalRecord>,
     by_account: HashMap<AccountId, Vec<WithdrawalId>>,
     /// Requested, void, or adopted and without signature yet: what a signer is asked about.
     unsigned: BTreeSet<WithdrawalId>,
@@ -122,7 +122,7 @@ pub struct WithdrawalView {
 impl Default for WithdrawalView {
     fn default() -> WithdrawalView {
         WithdrawalView {
-            all: Chunked::default(),
+            all: SegmentedVec::default(),
             by_account: HashMap::new(),
             unsigned: BTreeSet::new(),
             vaults: Vec::new(),

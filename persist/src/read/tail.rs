@@ -3,13 +3,13 @@
 //! The rule. Everything is read from the first segment asked for. At the first record that does not count, the
 //! rest of that segment is searched for records that are valid by themselves. Each of them says up to where the
 //! journal was durable before it was written. If one of them, or a segment or snapshot after the bad record, or a
-//! witness outside vouches for the bad record, it was durable and is damaged: the answer is an error that names it.
+//! mark from outside covers the bad record, it was durable and is damaged: the answer is an error that names it.
 //! Otherwise it belongs to the last write, which nobody was told about: the journal ends there. Zeros are not
 //! trusted more than other bytes; they only decide how the cut is announced ([`Cut::is_suspect`]).
 //!
 //! Beside a running engine only the beginning of the rule holds ([`Survey::is_running`]): everything that was durable when the
 //! journal was looked at can be read. What cannot may be on its way to the disk, so it is the end, and nothing behind it is
-//! judged. If a record behind it vouches for it, it has arrived meanwhile, unless it is damaged: so it is read once more.
+//! judged. If a record behind it attests it, it has arrived meanwhile, unless it is damaged: so it is read once more.
 //!
 //! What the rule cannot know. A batch is vouched for by the first sector of a later write: of the batch after the next where full
 //! batches follow each other, two on their way at a time; of the next one otherwise, or of the seal 5 ms later. If the power goes
@@ -89,7 +89,7 @@ impl Cut {
 }
 
 /// Reads and checks everything from segment `from` of the survey to the end, and shows every command's record on the
-/// way; whether the end is in order is known only when this returns. `witness` is a sequence known from outside to be
+/// way; whether the end is in order is known only when this returns. `durable_mark` is a sequence known from outside to be
 /// durable.
 ///
 /// Errors: I/O; rot; an unknown record; segments or commands missing; whatever `visit` fails with.
@@ -97,10 +97,10 @@ pub fn walk(
     storage: &dyn Storage,
     survey: &Survey,
     from: usize,
-    witness: Option<Sequence>,
+    durable_mark: Option<Sequence>,
     mut visit: impl FnMut(&SegmentHeader, &Record<'_>) -> Result<(), PersistError>,
 ) -> Result<Walked, PersistError> {
-    walk_checked(storage, survey, from, witness, |header, checked| {
+    walk_checked(storage, survey, from, durable_mark, |header, checked| {
         checked.commands().try_for_each(|record| visit(header, &record))
     })
 }
@@ -110,7 +110,7 @@ pub(crate) fn walk_checked(
     storage: &dyn Storage,
     survey: &Survey,
     from: usize,
-    witness: Option<Sequence>,
+    durable_mark: Option<Sequence>,
     mut take: impl FnMut(&SegmentHeader, Checked) -> Result<(), PersistError>,
 ) -> Result<Walked, PersistError> {
     let count = survey.segments.len();
@@ -155,15 +155,15 @@ pub(crate) fn walk_checked(
         walked.bytes += walked.end.offset - DATA_START;
         match bad {
             Some(bad) if index + 1 < count => {
-                let witness = format!("the next segment, {}", survey.header(index + 1).name());
-                return Err(rot(header, &bad, witness));
+                let durable_mark = format!("the next segment, {}", survey.header(index + 1).name());
+                return Err(rot(header, &bad, durable_mark));
             }
-            Some(bad) => walked.cut = judge(storage, survey, &reader, &bad, witness, &blank)?,
+            Some(bad) => walked.cut = judge(storage, survey, &reader, &bad, durable_mark, &blank)?,
             None => {}
         }
     }
     let Some(walked) = walked else { unreachable!("there is a segment to start from") };
-    match snapshots_max(survey).max(witness) {
+    match snapshots_max(survey).max(durable_mark) {
         Some(sequence) if sequence > walked.end.last.sequence => Err(PersistError::Missing {
             reason: format!(
                 "the last segment is missing: the journal ends at {}, yet {sequence} is known to have been durable",
@@ -219,12 +219,12 @@ fn judge(
     survey: &Survey,
     reader: &Reader,
     bad: &Bad,
-    witness: Option<Sequence>,
+    durable_mark: Option<Sequence>,
     blank: &Blank,
 ) -> Result<Option<Cut>, PersistError> {
     let header = reader.header();
-    if witness >= Some(bad.sequence) {
-        return Err(rot(header, bad, "a witness outside".to_string()));
+    if durable_mark >= Some(bad.sequence) {
+        return Err(rot(header, bad, "a durable_mark outside".to_string()));
     }
     if let Some(sequence) = snapshots_max(survey)
         && sequence >= bad.sequence
@@ -235,14 +235,14 @@ fn judge(
     let file = storage.open(&name, Access::Read).map_err(PersistError::io("open", &name))?;
     let end = blank.from(header).map_err(PersistError::io("read", &name))?;
     let rest = search(file.as_ref(), header, bad, end)?;
-    if let Some(witness) = rest.witness {
+    if let Some(durable_mark) = rest.durable_mark {
         let has_arrived = || {
             let mut again = Reader::new(file.clone(), *header, header.segment_len);
             while again.place().offset <= bad.offset && matches!(again.step()?, Step::Record(_)) {}
             Ok::<_, PersistError>(again.place().offset > bad.offset)
         };
         if !survey.is_running || !has_arrived()? {
-            return Err(rot(header, bad, witness));
+            return Err(rot(header, bad, durable_mark));
         }
     }
     if survey.is_running {
@@ -300,7 +300,7 @@ impl Blank {
 }
 
 struct Rest {
-    witness: Option<String>,
+    durable_mark: Option<String>,
     /// Byte after the last that is not zero, from the bad record on.
     end: u64,
     /// See [`Cut::is_suspect`].
@@ -311,7 +311,7 @@ struct Rest {
 fn search(file: &dyn File, header: &SegmentHeader, bad: &Bad, end: u64) -> Result<Rest, PersistError> {
     let name = header.name();
     let salt = header.salt();
-    let mut rest = Rest { witness: None, end: bad.offset, is_suspect: false };
+    let mut rest = Rest { durable_mark: None, end: bad.offset, is_suspect: false };
     let mut start = bad.offset - bad.offset % BLOCK_LEN as u64;
     let mut window =
         Buffer::zeroed((header.segment_len - start).min((STRIDE + RECORD_LEN_MAX) as u64) as usize);
@@ -340,7 +340,8 @@ fn search(file: &dyn File, header: &SegmentHeader, bad: &Bad, end: u64) -> Resul
             if found.header.flags & !DISTANCE_MASK == 0
                 && (mark > bad.offset || found.header.durable_seq >= bad.sequence)
             {
-                rest.witness = Some(format!("the record at byte {offset} (sequence {})", found.header.seq));
+                rest.durable_mark =
+                    Some(format!("the record at byte {offset} (sequence {})", found.header.seq));
                 return Ok(rest);
             }
         }
@@ -361,12 +362,12 @@ fn snapshots_max(survey: &Survey) -> Option<Sequence> {
     survey.snapshots.iter().filter_map(|name| snapshot_store::sequence_of(name)).max()
 }
 
-fn rot(header: &SegmentHeader, bad: &Bad, witness: String) -> PersistError {
+fn rot(header: &SegmentHeader, bad: &Bad, durable_mark: String) -> PersistError {
     PersistError::Rot {
         segment: header.name(),
         offset: bad.offset,
         sequence: bad.sequence,
         flaw: bad.flaw,
-        witness,
+        durable_mark,
     }
 }

@@ -442,7 +442,7 @@ impl<M: Machine, F: Fold> Follower<M, F> {
                         offset: bad.offset,
                         sequence: bad.sequence,
                         flaw: bad.flaw,
-                        witness: "the durable mark".to_string(),
+                        durable_mark: "the durable mark".to_string(),
                     });
                 }
             };

@@ -224,7 +224,7 @@ pub(crate) fn rebuild<M: Machine>(
 
         let begun = Instant::now();
         let after = origin.after;
-        let replayed = replay::<M>(storage, survey, config.witness, &origin, &skips, &mut engine, fold);
+        let replayed = replay::<M>(storage, survey, config.durable_mark, &origin, &skips, &mut engine, fold);
         report.replay = begun.elapsed();
         let Replayed { walked, applied } = replayed?;
         let decided =
@@ -342,7 +342,7 @@ struct Replayed {
 fn replay<M: Machine>(
     storage: &dyn Storage,
     survey: &Survey,
-    witness: Option<Sequence>,
+    durable_mark: Option<Sequence>,
     origin: &Origin,
     skips: &BTreeSet<Sequence>,
     engine: &mut M,
@@ -350,7 +350,7 @@ fn replay<M: Machine>(
 ) -> Result<Replayed, PersistError> {
     let (checked, stretches) = sync_channel::<Checked>(STRETCHES);
     std::thread::scope(|scope| {
-        let read = move || read::<M>(storage, survey, witness, origin, checked);
+        let read = move || read::<M>(storage, survey, durable_mark, origin, checked);
         let thread = std::thread::Builder::new().name("replay-read".to_string());
         let reading =
             thread.spawn_scoped(scope, read).map_err(PersistError::io("start", "a thread of replay"))?;
@@ -364,12 +364,12 @@ fn replay<M: Machine>(
 fn read<M: Machine>(
     storage: &dyn Storage,
     survey: &Survey,
-    witness: Option<Sequence>,
+    durable_mark: Option<Sequence>,
     origin: &Origin,
     full: SyncSender<Checked>,
 ) -> Result<Walked, PersistError> {
     let mut full = Some(full);
-    walk_checked(storage, survey, origin.segment, witness, |header, checked| {
+    walk_checked(storage, survey, origin.segment, durable_mark, |header, checked| {
         let after = origin.after;
         if (checked.before() + 1..=checked.last()).contains(&after) {
             same_history(origin, &checked)?;

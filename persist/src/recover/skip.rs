@@ -68,7 +68,7 @@ pub fn skip_in<M: Machine>(
         Ok(_) => return Err(refused(format!("command {} does not stop the engine", decision.sequence))),
     }
     let last = survey.segments.len() - 1;
-    let walked = walk(storage.as_ref(), &survey, last, config.witness, |_, _| Ok(()))?;
+    let walked = walk(storage.as_ref(), &survey, last, config.durable_mark, |_, _| Ok(()))?;
     let marked = match survey.epoch {
         EpochMark::Known { epoch, .. } => epoch,
         EpochMark::Absent | EpochMark::Damaged => 0,

@@ -11,8 +11,8 @@ use crate::read::survey::{self, EpochMark, Survey};
 use crate::storage::{Access, Buffer, Storage};
 use crate::write::encoder::{Batch, Encoder, Tail};
 use crate::write::flusher::Current;
+use crate::write::segment_pool::Stock;
 use crate::write::status::Position;
-use crate::write::supply::Stock;
 use ringside_core::command::Command;
 use std::sync::Arc;
 
@@ -200,7 +200,7 @@ fn repair(
     let name = header.name();
     let file = storage.open(&name, Access::Repair).map_err(PersistError::io("open", &name))?;
     let mut tail = Tail { header: *header, offset: place.offset, chain: place.chain, last: place.last };
-    // The seal will vouch for what is before it, which a killed process may have left in the page cache.
+    // The seal will attest what is before it, which a killed process may have left in the page cache.
     file.sync().map_err(PersistError::io("sync", &name))?;
     if place.offset > place.batch_start {
         let mut written = vec![0; (place.offset - place.batch_start) as usize];

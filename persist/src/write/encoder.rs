@@ -1,7 +1,7 @@
 //! Commands into batches: records, pad, seal, and the header of the next segment when one is full.
 //!
 //! A batch is what one sync makes durable. It starts and ends at a block boundary, so that a block that was synced
-//! is never written again; its last record is a seal. Its records vouch for what is durable for certain when they are
+//! is never written again; its last record is a seal. Its records attest what is durable for certain when they are
 //! written. Nothing of a batch is written before all but the one before it is durable, so that is at least what is before
 //! that one; it is everything when nothing was under way at the time ([`Encoder::confirm`]). In mode `written` the parts of
 //! a batch leave as they come ([`Encoder::take_part`]), and records vouch only for what a finished sync has covered.
@@ -115,7 +115,7 @@ pub struct Encoder {
     near: Buffer,
     /// Byte of the segment at which the batch starts.
     batch_start: u64,
-    /// Byte of the segment up to which everything is durable when the next record is written: what it vouches for.
+    /// Byte of the segment up to which everything is durable when the next record is written: what it attests.
     mark: u64,
     command_count: u64,
     /// The last command before the batch.
@@ -258,7 +258,7 @@ impl Encoder {
     }
 
     /// Ends the batch with pad and seal and gives it out, [`Batch::finish`] still to come; `next` is the buffer for the one
-    /// after. A batch without commands only vouches for what was before.
+    /// after. A batch without commands only attests what was before.
     pub fn close(&mut self, next: Buffer) -> Batch {
         let at = self.start + self.used as u64;
         let end = (at + SEAL_LEN as u64).next_multiple_of(BLOCK_LEN as u64);
@@ -298,7 +298,7 @@ impl Encoder {
         batch
     }
 
-    /// All closed batches are durable: what is encoded from now on vouches for them.
+    /// All closed batches are durable: what is encoded from now on attests them.
     pub fn confirm(&mut self) {
         self.mark = self.batch_start;
         self.stamp.durable_seq = self.batch_seq;

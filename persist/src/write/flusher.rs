@@ -100,7 +100,7 @@ const DEPTH: u64 = 2;
 const RETRY: Duration = Duration::from_millis(50);
 
 /// Flushes on the caller's thread or on some of its own, one batch after the other in the order given.
-pub(crate) struct Flushing {
+pub(crate) struct WriteQueue {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
     given: u64,
@@ -161,7 +161,7 @@ struct Ended {
 /// A finished flush: the buffer is free again.
 pub(crate) type Done = (Buffer, Result<(), PersistError>);
 
-impl Flushing {
+impl WriteQueue {
     /// Goes on in the segment `current`, with a batch whose records carry `chain`.
     pub(crate) fn new(
         storage: Arc<dyn Storage>,
@@ -169,7 +169,7 @@ impl Flushing {
         chain: u64,
         gate: Arc<Gate>,
         status: Arc<JournalStatus>,
-    ) -> Flushing {
+    ) -> WriteQueue {
         let queue = Queue {
             current,
             chain: Some(chain),
@@ -197,7 +197,7 @@ impl Flushing {
             finished: AtomicU64::new(0),
             bell: Doorbell::new(),
         });
-        Flushing { shared, threads: Vec::new(), given: 0, returned: 0 }
+        WriteQueue { shared, threads: Vec::new(), given: 0, returned: 0 }
     }
 
     /// Starts the threads. Without them every flush happens on the caller's.
@@ -223,7 +223,7 @@ impl Flushing {
         !self.threads.is_empty()
     }
 
-    /// Jobs handed over that [`Flushing::poll`] has not given back.
+    /// Jobs handed over that [`WriteQueue::poll`] has not given back.
     pub(crate) fn in_flight(&self) -> usize {
         (self.given - self.returned) as usize
     }
@@ -292,7 +292,7 @@ impl Flushing {
     }
 }
 
-impl Drop for Flushing {
+impl Drop for WriteQueue {
     fn drop(&mut self) {
         self.shared.lock().is_stopped = true;
         self.shared.given.notify_all();

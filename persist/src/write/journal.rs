@@ -15,9 +15,9 @@ use crate::storage::disk::Lock;
 use crate::storage::{Buffer, Storage};
 use crate::turns;
 use crate::write::encoder::{Batch, Encoder};
-use crate::write::flusher::{Current, Done, Flushing, Job};
+use crate::write::flusher::{Current, Done, Job, WriteQueue};
+use crate::write::segment_pool::{SegmentPool, Stock};
 use crate::write::status::{JournalStatus, Position};
-use crate::write::supply::{Stock, Supply};
 use ringside_core::agent::Agent;
 use ringside_core::command::Command;
 use ringside_core::gate::{Gate, GateMode};
@@ -61,8 +61,8 @@ pub struct Journaller {
     encoder: Encoder,
     /// What the records of the batch under way carry, in mode `written`; whoever flushes knows it otherwise.
     chain: u64,
-    flushing: Flushing,
-    supply: Supply,
+    flushing: WriteQueue,
+    supply: SegmentPool,
     gate: Arc<Gate>,
     status: Arc<JournalStatus>,
     config: PersistConfig,
@@ -72,8 +72,8 @@ pub struct Journaller {
     is_beginning: bool,
     /// Buffers that neither the encoder nor a flush uses.
     free: Vec<Buffer>,
-    /// The last batch had commands, and nothing after it vouches for it.
-    is_unvouched: bool,
+    /// The last batch had commands, and nothing after it attests it.
+    is_unattested: bool,
     /// Since when there has been nothing to do.
     idle_since: Option<Instant>,
     /// When the batch under way got its first command, in mode `written`.
@@ -118,7 +118,7 @@ impl Journaller {
         let Journal { config, storage, lock, encoder, chain, current, position, stock } = journal;
         let status = Arc::new(JournalStatus::new(current.header.segment_len, position, config.shed_after));
         let threads = PersistError::io("start", "a thread of the journal");
-        let supply = Supply::start(
+        let supply = SegmentPool::start(
             is_threaded,
             storage.clone(),
             config.segment_len,
@@ -128,7 +128,7 @@ impl Journaller {
             gate.clone(),
         );
         let supply = supply.map_err(threads)?;
-        let mut flushing = Flushing::new(storage, current.clone(), chain, gate.clone(), status.clone());
+        let mut flushing = WriteQueue::new(storage, current.clone(), chain, gate.clone(), status.clone());
         if is_threaded && (config.mode == GateMode::Written || config.inline_len < config.batch_len) {
             flushing.start().map_err(PersistError::io("start", "a thread of the journal"))?;
         }
@@ -147,7 +147,7 @@ impl Journaller {
             current,
             is_beginning: false,
             // What opened the epoch.
-            is_unvouched: true,
+            is_unattested: true,
             idle_since: None,
             batch_since: None,
             bells,
@@ -173,7 +173,7 @@ impl Journaller {
         };
         if work > 0 {
             self.idle_since = None;
-        } else if self.is_unvouched && self.encoder.is_empty() && self.flushing.in_flight() == 0 {
+        } else if self.is_unattested && self.encoder.is_empty() && self.flushing.in_flight() == 0 {
             let since = *self.idle_since.get_or_insert_with(Instant::now);
             if since.elapsed() >= self.config.idle_seal {
                 work += self.submit()?;
@@ -278,7 +278,7 @@ impl Journaller {
         let Some(next) = self.free.pop() else {
             unreachable!("there are more buffers than batches under way")
         };
-        self.is_unvouched = !self.encoder.is_empty();
+        self.is_unattested = !self.encoder.is_empty();
         self.batch_since = None;
         let mut batch = self.encoder.close(next);
         let is_written = self.config.mode == GateMode::Written;
@@ -341,7 +341,7 @@ impl Journaller {
         self.consumer.halt();
     }
 
-    /// Writes all that is in the ring, syncs it and vouches for it.
+    /// Writes all that is in the ring, syncs it and attests it.
     fn drain(&mut self) -> Result<(), PersistError> {
         let mut deadline = None;
         self.flushing.hurry(Instant::now() + CLOSE_WAIT);
@@ -355,10 +355,10 @@ impl Journaller {
                 continue;
             }
             if self.encoder.is_empty() && !self.consumer.is_ready() {
-                if self.is_unvouched {
+                if self.is_unattested {
                     self.submit()?;
                 }
-                if !self.is_unvouched && self.flushing.in_flight() == 0 {
+                if !self.is_unattested && self.flushing.in_flight() == 0 {
                     return Ok(());
                 }
             }
@@ -414,7 +414,7 @@ impl Agent for Journaller {
                 Duration::ZERO => self.config.sync_interval.min(self.config.idle_seal),
                 left => left,
             }
-        } else if self.is_unvouched {
+        } else if self.is_unattested {
             self.config.idle_seal
         } else {
             Duration::from_millis(100)

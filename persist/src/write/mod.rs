@@ -7,5 +7,5 @@ pub(crate) mod append;
 pub mod encoder;
 pub(crate) mod flusher;
 pub mod journal;
+pub(crate) mod segment_pool;
 pub mod status;
-pub(crate) mod supply;

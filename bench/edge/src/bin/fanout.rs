@@ -2,7 +2,7 @@
 //! numbered, encoded once, dealt out), beside a bare tokio-tungstenite broadcast of the same bytes, interleaved in one run.
 //!
 //! ```text
-//! engine events -> views + pusher -> worker thread: hub, sessions -> 1, 100, 1,000 sockets -> one reading thread
+//! engine events -> views + pusher -> worker thread: registry, sessions -> 1, 100, 1,000 sockets -> one reading thread
 //! frames of before ---------------> bare thread: tokio broadcast --> as many sockets -------> the same reading thread
 //! ```
 //! Then, through the whole exchange as a process of its own: how long after the answer to a trade's REST request its push is
@@ -22,8 +22,8 @@ use ringside_core::{Engine, EngineConfig};
 use ringside_gateway::auth::Authenticator;
 use ringside_gateway::clock::Clock;
 use ringside_gateway::config::Config;
-use ringside_gateway::egress::{Listener, Told};
-use ringside_gateway::ingress::Phase;
+use ringside_gateway::egress::{CommandEvents, Listener};
+use ringside_gateway::ingress::EngineState;
 use ringside_gateway::push::pusher::Pusher;
 use ringside_gateway::routes::ROUTES;
 use ringside_gateway::server::router::Router;
@@ -183,15 +183,15 @@ fn run_ours(count: usize, commands: &Commands) -> Result<(f64, Vec<Utf8Bytes>)> 
     });
     let server = Server::start(shared.clone(), Arc::new(Router::new(ROUTES)?), vec![make])?;
     shared.views.write(|views| commands.setup.iter().flatten().for_each(|event| views.fold(event)));
-    shared.phase.set(Phase::Running);
-    let mut pusher = Pusher::new(shared.hub.clone(), &shared.views.read());
+    shared.phase.set(EngineState::Running);
+    let mut pusher = Pusher::new(shared.registry.clone(), &shared.views.read());
     let readers = Readers::start(server.address(), count, Some(SUBSCRIBE))?;
     let (begin, mut sent) = (Instant::now(), 0);
     for stretch in commands.measured.chunks(STRETCH) {
         shared.views.write(|views| {
             for events in stretch {
                 events.iter().for_each(|event| views.fold(event));
-                pusher.command(Told::new(events), views);
+                pusher.command(CommandEvents::new(events), views);
                 sent += u64::from(events.iter().any(|event| event.get::<event::Depth>().is_some()));
             }
         });

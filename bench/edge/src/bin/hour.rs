@@ -29,13 +29,13 @@ use ringside_core::memory::Pages;
 use ringside_core::money::{Price, UNIT};
 use ringside_core::ring::{self, Consumer, Mapping, Options, Producer, Wait};
 use ringside_gateway::clock::Clock;
-use ringside_gateway::egress::{Egress, Listener, Told};
+use ringside_gateway::egress::{CommandEvents, Egress, Listener};
 use ringside_gateway::push::envelope::Form;
-use ringside_gateway::push::hub::Hub;
 use ringside_gateway::push::pusher::Pusher;
+use ringside_gateway::push::registry::SubscriptionRegistry;
 use ringside_gateway::push::topic::{Kind, Topic};
-use ringside_views::log::Keep;
-use ringside_views::spares::Restocker;
+use ringside_views::chunk_pool::Refiller;
+use ringside_views::log::Retention;
 use ringside_views::{SharedViews, Views};
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -162,7 +162,7 @@ impl Venue {
             ring::create::<Command>(Mapping::anonymous(), options(1_024, sequence + 1))?;
         let (output, mut outputs) = ring::create::<Event>(Mapping::anonymous(), options(131_072, 1))?;
         let gate = Arc::new(Gate::new(sequence));
-        let restocker = Restocker::new(views.spares());
+        let restocker = Refiller::new(views.spares());
         let views = Arc::new(SharedViews::new(views));
         let now = Arc::new(AtomicI64::new(time_ns));
         let clock = now.clone();
@@ -173,11 +173,11 @@ impl Venue {
         let output = outputs.pop().context("one consumer")?;
         let mut egress = Egress::new(output, gate.clone(), GateMode::Durable, views.clone(), Vec::new());
         egress.make_room(events, pages);
-        let hub = Arc::new(Hub::new(1, Clock::manual(time_ns / 1_000_000)));
-        egress.listen(Box::new(Pusher::new(hub.clone(), &views.read())));
+        let registry = Arc::new(SubscriptionRegistry::new(1, Clock::manual(time_ns / 1_000_000)));
+        egress.listen(Box::new(Pusher::new(registry.clone(), &views.read())));
         if arguments.listened {
-            hub.enter(0, Topic::of_account(Kind::UserData, 1), Form::Stream, None);
-            hub.enter(0, Topic::of_market(Kind::BestPrice, MARKET), Form::Stream, None);
+            registry.enter(0, Topic::of_account(Kind::UserData, 1), Form::Stream, None);
+            registry.enter(0, Topic::of_market(Kind::BestPrice, MARKET), Form::Stream, None);
         }
         let (flushed, refused) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
         egress.listen(Box::new(Answered { last: 0, flushed: flushed.clone(), refused: refused.clone() }));
@@ -320,7 +320,7 @@ impl Venue {
 /// An engine and views with the positions open.
 fn opened(config: &EngineConfig, arguments: &Arguments) -> Result<(Engine, Views)> {
     let mut engine = Engine::new(config);
-    let mut views = Views::new(Keep::Window(65_536));
+    let mut views = Views::new(Retention::Window(65_536));
     let mut outbox = Outbox::new(4_096);
     let mut apply = |mut command: Command| {
         command.sequence = engine.sequence() + 1;
@@ -361,7 +361,7 @@ struct Answered {
 }
 
 impl Listener for Answered {
-    fn command(&mut self, told: Told<'_>, _: &Views) {
+    fn command(&mut self, told: CommandEvents<'_>, _: &Views) {
         let Some(end) = told.last() else { return };
         self.last = end.sequence;
         if end.get::<Done>().is_some_and(|done| done.reject != 0) {

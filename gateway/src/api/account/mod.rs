@@ -29,7 +29,7 @@ use crate::dialect::Dialect;
 use crate::dialect::account::params::typed;
 use crate::dialect::account::refusal::{self, Refusal, Refused};
 use crate::dialect::fapi;
-use crate::ingress::{Phase, Unavailable};
+use crate::ingress::{EngineState, Unavailable};
 use parking_lot::RwLockReadGuard;
 use ringside_core::ids::{MarketId, Symbol};
 use ringside_views::Views;
@@ -82,8 +82,8 @@ const fn get(
 /// The views, once they show the state. Hold them for bounded work only.
 fn views(call: &Call) -> Result<RwLockReadGuard<'_, Views>, Error> {
     match call.worker.ingress.phase() {
-        Phase::Running | Phase::Halted => Ok(call.worker.shared.views.read()),
-        Phase::Restarting | Phase::Disabled => Err(refusal::UNAVAILABLE.into()),
+        EngineState::Running | EngineState::Halted => Ok(call.worker.shared.views.read()),
+        EngineState::Restarting | EngineState::Disabled => Err(refusal::UNAVAILABLE.into()),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::api::{Call, Error, Response, Written};
 use crate::dialect::fapi::params::Params;
 use crate::dialect::fapi::refusal;
 use crate::dialect::spot::decode::is_idempotency_key;
-use crate::worker::replays::Keyed;
+use crate::worker::idempotency_cache::Keyed;
 use ringside_core::command::PlacePerpetual;
 use ringside_core::reject::Reject;
 use ringside_views::idempotency::Outcome;

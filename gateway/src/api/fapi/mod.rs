@@ -22,7 +22,7 @@ use crate::dialect::Dialect;
 use crate::dialect::fapi::params::Params;
 use crate::dialect::fapi::refusal::{self, Refusal};
 use crate::dialect::fapi::reject;
-use crate::ingress::{Phase, Priority, Reply, Unavailable};
+use crate::ingress::{EngineState, Priority, Reply, Unavailable};
 use parking_lot::RwLockReadGuard;
 use ringside_core::command::{Body, Command};
 use ringside_core::ids::{MarketId, Symbol};
@@ -104,8 +104,8 @@ fn params(call: &Call) -> Result<Params<'_>, Error> {
 /// The views, once they show the state. Hold them for bounded work only.
 fn views(call: &Call) -> Result<RwLockReadGuard<'_, Views>, Error> {
     match call.worker.ingress.phase() {
-        Phase::Running | Phase::Halted => Ok(call.worker.shared.views.read()),
-        Phase::Restarting | Phase::Disabled => Err(refusal::UNAVAILABLE.into()),
+        EngineState::Running | EngineState::Halted => Ok(call.worker.shared.views.read()),
+        EngineState::Restarting | EngineState::Disabled => Err(refusal::UNAVAILABLE.into()),
     }
 }
 

@@ -83,7 +83,7 @@ pub const CLOSE_TYPE: Param = Param::optional("autoCloseType", Shape::OneOf(&["L
 /// Timer.
 pub const COUNTDOWN: Param = Param::query("countdownTime", INTEGER, "Milliseconds, 0 stops the timer");
 /// What the timer spares.
-pub const KEEP: Param = Param::optional("keepReduceOnly", BOOLEAN, "Spares orders that only reduce");
+pub const KEEP: Param = Param::optional("keepReduceOnly", BOOLEAN, "ChunkPool orders that only reduce");
 /// Kind of income.
 pub const INCOME_TYPE: Param = Param::optional(
     "incomeType",

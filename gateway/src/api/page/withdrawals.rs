@@ -4,7 +4,7 @@
 use crate::api::withdrawal::asset_of;
 use crate::api::{Answer, Call, Handler, Method, Response, Route, spot};
 use crate::auth::access::Auth;
-use crate::chain::desk::release_of;
+use crate::chain::withdrawal_signing::release_of;
 use crate::config::Config;
 use crate::dialect::spot::withdrawal::authorization;
 use crate::http::fault::Denied;

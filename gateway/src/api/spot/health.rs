@@ -1,7 +1,7 @@
 //! GET /spot/health: answers always, also while there is no engine.
 
 use crate::api::{Call, Error, Method, Route, now};
-use crate::ingress::Phase;
+use crate::ingress::EngineState;
 use ringside_wire::spot::{EngineWord, Health};
 
 /// Rows of the routing table that this file answers.
@@ -12,7 +12,7 @@ pub static ROUTES: &[Route] = &[Route {
 }];
 
 fn health(call: &Call) -> Result<Health, Error> {
-    let is_running = call.worker.ingress.phase() == Phase::Running;
+    let is_running = call.worker.ingress.phase() == EngineState::Running;
     Ok(match is_running {
         true => Health {
             engine: EngineWord::Running,

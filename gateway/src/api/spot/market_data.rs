@@ -5,7 +5,7 @@ use crate::api::docs::{Param, SYMBOL_SENT, Shape};
 use crate::api::{Call, Error, Method, Query, Route, Weight, later, now};
 use crate::dialect::spot::refusal::Refusal;
 use crate::dialect::spot::{decode, encode, refusal, words};
-use crate::ingress::Phase;
+use crate::ingress::EngineState;
 use ringside_core::command::MarketStatus;
 use ringside_wire::futures::market::OneOrAll;
 use ringside_wire::spot::{SpotDepth, SpotKline, SpotMarket, SpotTicker, SpotTrade};
@@ -77,7 +77,7 @@ fn depth_weight(query: Query<'_>) -> u32 {
 
 fn depth(call: &Call) -> Result<SpotDepth<'static>, Error> {
     let (symbol, limit) = symbol_and_limit(call)?;
-    if call.worker.ingress.phase() == Phase::Halted {
+    if call.worker.ingress.phase() == EngineState::Halted {
         return Err(refusal::ENGINE_DISABLED.into());
     }
     let market = market(call, &symbol)?;

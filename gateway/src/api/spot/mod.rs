@@ -15,7 +15,7 @@ pub mod withdrawal;
 
 use super::{Call, Error, StatusCode};
 use crate::dialect::spot::refusal::{self, Refusal};
-use crate::ingress::{Phase, Unavailable};
+use crate::ingress::{EngineState, Unavailable};
 use parking_lot::RwLockReadGuard;
 use ringside_views::Views;
 use ringside_views::archive::readers::Unreadable;
@@ -83,9 +83,9 @@ impl From<Unreadable> for Error {
 /// Refuses while the views do not show the state: before and during recovery. Views of a halted engine are true, if old.
 fn check_views(call: &Call) -> Result<(), Error> {
     match call.worker.ingress.phase() {
-        Phase::Running | Phase::Halted => Ok(()),
-        Phase::Restarting => Err(error(refusal::ENGINE_RESTARTING)),
-        Phase::Disabled => Err(error(refusal::ENGINE_DISABLED)),
+        EngineState::Running | EngineState::Halted => Ok(()),
+        EngineState::Restarting => Err(error(refusal::ENGINE_RESTARTING)),
+        EngineState::Disabled => Err(error(refusal::ENGINE_DISABLED)),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::api::{Call, Error, Response, StatusCode};
 use crate::dialect::spot::decode::is_idempotency_key;
 use crate::dialect::spot::refusal;
 use crate::http::response::JSON;
-use crate::worker::replays::{Claim, Keyed, Known};
+use crate::worker::idempotency_cache::{Claim, Keyed, Known};
 use hyper::header::{HeaderName, HeaderValue};
 
 const DAY_MS: i64 = 24 * 3600 * 1000;
@@ -33,7 +33,7 @@ pub fn begin<'a>(call: &'a Call, route: &str, key: &HeaderValue) -> Result<Begin
     let key =
         key.to_str().ok().filter(|key| is_idempotency_key(key)).ok_or(refusal::INVALID_IDEMPOTENCY_KEY)?;
     let keyed = Keyed::new(call.account(), route, key, &call.body);
-    match call.worker.shared.replays.claim(keyed) {
+    match call.worker.shared.idempotency_cache.claim(keyed) {
         Known::Fresh(claim) => {
             check_room(call, keyed).map_err(|full| match full {
                 Full::Account(limit) => {

@@ -10,7 +10,7 @@ use crate::dialect::spot::transfer::{
 };
 use crate::dialect::spot::{decode, refusal};
 use crate::ingress::Priority;
-use crate::worker::replays::Keyed;
+use crate::worker::idempotency_cache::Keyed;
 use ringside_core::command::{Command, TransferOnce};
 use ringside_core::reject::Reject;
 use ringside_views::log::Page;

@@ -3,7 +3,7 @@
 
 use super::params::{member, number, side};
 use super::refusal::{self, Refused, invalid};
-use crate::dialect::fapi::margin::{self, Figures, Held};
+use crate::dialect::fapi::margin::{self, AccountSummary, Held};
 use crate::dialect::fapi::params::Decimal;
 use crate::dialect::fapi::words::OrderSide;
 use crate::dialect::fapi::{fees, place};
@@ -355,7 +355,7 @@ impl Costs {
     /// `None` where numbers leave their range.
     fn of(
         views: &Perpetuals,
-        figures: &Figures<'_>,
+        figures: &AccountSummary<'_>,
         held: &Held<'_>,
         asked: &Asked,
         (quantity, walked): (Quantity, &Walked),
@@ -420,7 +420,7 @@ impl Costs {
 
 /// Liquidation price of the position once the whole order is filled; 0 for none.
 fn liquidation(
-    figures: &Figures<'_>,
+    figures: &AccountSummary<'_>,
     held: &Held<'_>,
     asked: &Asked,
     (quantity, value): (Quantity, Money),

@@ -1,13 +1,13 @@
 //! Views as the `/fapi` API shows them (`perpetual.md` 5 to 9): from what the views hold to the objects of `ringside_wire::futures`.
 
-use super::margin::{Figures, Held};
+use super::margin::{AccountSummary, Held};
 use super::text;
 use super::words::{self, MarginType, OrderSide, OrderType, PositionMargin, TimeInForce, TradingState};
 use ringside_core::command::{MarginMode, PerpetualParameter as Setting, Side};
 use ringside_core::ids::Symbol;
 use ringside_core::money::{RATE_ONE, UNIT};
 use ringside_views::depth::Book;
-use ringside_views::perpetual::day::{DAY_MS, Day};
+use ringside_views::perpetual::day::{DAY_MS, Ticker24h};
 use ringside_views::perpetual::market::PerpetualMarket;
 use ringside_views::perpetual::order::OrderTable;
 use ringside_views::perpetual::rows::{FillRecord, IncomeKind, IncomeRecord, MarketTrade};
@@ -286,7 +286,7 @@ pub fn premium_index(market: &PerpetualMarket, now_ms: i64) -> FuturesPremiumInd
 }
 
 /// The rolling day of a market.
-pub fn ticker(market: &PerpetualMarket, day: &Day, now_ms: i64) -> FuturesDay {
+pub fn ticker(market: &PerpetualMarket, day: &Ticker24h, now_ms: i64) -> FuturesDay {
     let steps = Steps::of(market);
     let id = |id: Option<u64>| id.map_or(-1, u64::cast_signed);
     FuturesDay {
@@ -469,7 +469,7 @@ pub fn account_position_3(held: &Held<'_>) -> FuturesAccountPosition {
 }
 
 /// The one row of balance; v1 has withdrawAvailable.
-pub fn balance(figures: &Figures<'_>, alias: String) -> FuturesBalance {
+pub fn balance(figures: &AccountSummary<'_>, alias: String) -> FuturesBalance {
     FuturesBalance {
         account_alias: alias,
         asset: USDT,
@@ -484,7 +484,7 @@ pub fn balance(figures: &Figures<'_>, alias: String) -> FuturesBalance {
 }
 
 /// account v3. `orders` are those of all accounts.
-pub fn account_3(figures: &Figures<'_>, orders: &OrderTable) -> FuturesAccount {
+pub fn account_3(figures: &AccountSummary<'_>, orders: &OrderTable) -> FuturesAccount {
     let initial = figures.total(|held| held.initial);
     let position_initial = figures.total(|held| held.position_initial);
     let maint_margin = SignedMoney(figures.total(|held| held.maintenance));
@@ -521,7 +521,7 @@ pub fn account_3(figures: &Figures<'_>, orders: &OrderTable) -> FuturesAccount {
 }
 
 /// account v1 and v2: the same of every symbol, and what the account may do.
-pub fn account(figures: &Figures<'_>, orders: &OrderTable) -> FuturesAccountV2 {
+pub fn account(figures: &AccountSummary<'_>, orders: &OrderTable) -> FuturesAccountV2 {
     let terms = &figures.account.terms;
     let FuturesAccount { assets: [asset], .. } = account_3(figures, orders);
     FuturesAccountV2 {

@@ -62,7 +62,7 @@ impl Held<'_> {
 }
 
 /// An account with every market.
-pub struct Figures<'a> {
+pub struct AccountSummary<'a> {
     /// As told.
     pub account: PerpetualAccount,
     /// Every market in order of listing.
@@ -79,7 +79,7 @@ pub struct Figures<'a> {
     pub withdrawable: Money,
 }
 
-impl Figures<'_> {
+impl AccountSummary<'_> {
     /// Markets with an amount or an open order, those that wait for a trigger included: what version 3 of routes shows. Orders of
     /// the conditional-order service are seen at its own routes alone.
     pub fn touched(&self, orders: &OrderTable) -> impl Iterator<Item = &Held<'_>> {
@@ -97,7 +97,7 @@ impl Figures<'_> {
 }
 
 /// An account as it stands.
-pub fn figures(views: &Perpetuals, account: AccountId) -> Figures<'_> {
+pub fn figures(views: &Perpetuals, account: AccountId) -> AccountSummary<'_> {
     let account = views.accounts().get(account);
     let mut held: Vec<Held<'_>> = views
         .markets()
@@ -128,7 +128,7 @@ pub fn figures(views: &Perpetuals, account: AccountId) -> Figures<'_> {
         held.liquidation_price = price.unwrap_or(0);
     }
     let isolated: Money = held.iter().map(Held::isolated_wallet).sum();
-    Figures {
+    AccountSummary {
         wallet: account.wallet + isolated,
         unrealised: held.iter().map(|held| held.unrealised).sum(),
         cross_unrealised: cross.unrealised,

@@ -4,7 +4,7 @@ use super::{At, Due, Label, Start, Stream};
 use crate::push::snapshot::{self, Moment, Snapshot};
 use crate::push::topic::Topic;
 use ringside_core::event::{Event, PerpetualTrade};
-use ringside_views::perpetual::day::{DAY_MS, Day};
+use ringside_views::perpetual::day::{DAY_MS, Ticker24h};
 use ringside_wire::futures::stream::{DayEvent, MiniDayEvent};
 use ringside_wire::number::SignedFixed;
 
@@ -26,7 +26,7 @@ pub(in crate::push) fn snapshot(moment: &Moment<'_>, topic: Topic) -> Option<Sna
     })
 }
 
-fn event(label: &Label, day: &Day, now_ms: i64) -> DayEvent {
+fn event(label: &Label, day: &Ticker24h, now_ms: i64) -> DayEvent {
     let steps = label.steps;
     let id = |id: Option<u64>| id.map_or(-1, u64::cast_signed);
     let change = steps.price(day.change());
@@ -57,12 +57,12 @@ struct Rolling {
     is_mini: bool,
     is_dirty: bool,
     minute: i64,
-    last: Option<Day>,
+    last: Option<Ticker24h>,
 }
 
 impl Rolling {
     /// The day, if it is not as it was told last.
-    fn changed(&mut self, at: &At<'_, '_>) -> Option<Day> {
+    fn changed(&mut self, at: &At<'_, '_>) -> Option<Ticker24h> {
         let minute = at.now_ms.div_euclid(MINUTE_MS);
         let has_traded = std::mem::take(&mut self.is_dirty);
         if std::mem::replace(&mut self.minute, minute) == minute && !has_traded {

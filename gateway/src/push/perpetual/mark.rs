@@ -15,7 +15,7 @@ pub(in crate::push) fn begin(start: &Start) -> Box<dyn Stream> {
 /// Shown to a new subscriber; nothing before the first mark.
 pub(in crate::push) fn snapshot(moment: &Moment<'_>, topic: Topic) -> Option<Snapshot> {
     snapshot::of_market(moment, topic, |market| {
-        event(market, moment.hub.mean_of(market.market), moment.now_ms)
+        event(market, moment.registry.mean_of(market.market), moment.now_ms)
     })
 }
 

@@ -18,7 +18,7 @@ pub mod liquidation;
 pub mod mark;
 pub mod trade;
 
-use super::desk::Desk;
+use super::recorder::PushRecorder;
 use super::topic::Topic;
 use crate::dialect::fapi::encode::Steps;
 use ringside_core::event::{self, Event};
@@ -125,7 +125,7 @@ pub(super) struct At<'a, 'd> {
     pub time_ms: i64,
     /// By the clock, UNIX milliseconds.
     pub now_ms: i64,
-    pub desk: &'a mut Desk<'d>,
+    pub recorder: &'a mut PushRecorder<'d>,
     /// Events of all markets that become one array; `None` where each is one.
     pub array: Option<&'a mut Vec<(Topic, Vec<u8>)>>,
 }
@@ -134,7 +134,7 @@ impl At<'_, '_> {
     /// Sends an event.
     pub(super) fn tell(&mut self, event: &impl Serialize) {
         let Some(arrays) = &mut self.array else {
-            self.desk.payload(self.topic, |out| ringside_wire::write(out, event));
+            self.recorder.payload(self.topic, |out| ringside_wire::write(out, event));
             return;
         };
         let place = arrays.iter().position(|(topic, _)| *topic == self.topic).unwrap_or_else(|| {

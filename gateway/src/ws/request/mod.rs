@@ -56,8 +56,8 @@ fn upgrade(call: &Call) -> Answer {
     check_phase(call)?;
     let shows_limits = shows_limits(call)?;
     let (who, now_ms) = ((call.ip, call.client.clone()), call.now_ms);
-    hand_over(call, move |socket, worker, seat| {
-        Session::new(socket, worker, seat, who, now_ms, shows_limits).run()
+    hand_over(call, move |socket, worker, connection| {
+        Session::new(socket, worker, connection, who, now_ms, shows_limits).run()
     })
 }
 

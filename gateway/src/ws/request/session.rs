@@ -12,7 +12,7 @@ use crate::dialect::Dialect;
 use crate::dialect::fapi::refusal::{self, Refusal};
 use crate::http::fault::Fault;
 use crate::http::limits::Client;
-use crate::push::sessions::Seat;
+use crate::push::sessions::Connection;
 use crate::server::caller::{Caller, Charged};
 use crate::worker::Worker;
 use crate::ws::wire::{Bucket, Over, Read, Socket, Wire};
@@ -43,7 +43,7 @@ const ANSWERS_LEN_MAX: usize = 256 * 1_024;
 /// See the module.
 pub struct Session {
     wire: Wire,
-    seat: Seat,
+    connection: Connection,
     caller: Caller,
     ip: Option<IpAddr>,
     client: Arc<Client>,
@@ -77,7 +77,7 @@ impl Session {
     pub fn new(
         socket: Socket,
         worker: Rc<Worker>,
-        seat: Seat,
+        connection: Connection,
         (ip, client): (Option<IpAddr>, Arc<Client>),
         connected_ms: i64,
         shows_limits: bool,
@@ -86,7 +86,7 @@ impl Session {
         let per_second = config.websocket_requests_per_second;
         Session {
             wire: Wire::new(socket, config, Bucket::new(per_second, per_second), 1),
-            seat,
+            connection,
             ip,
             client,
             caller: Caller::new(worker),
@@ -104,7 +104,7 @@ impl Session {
 
     /// One turn. Ready when the connection is over.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        self.wire.attend(context, &self.seat.outlet);
+        self.wire.attend(context, &self.connection.queue);
         let mut work = TURN_WORK;
         loop {
             match self.turn(context, &mut work) {
@@ -144,12 +144,12 @@ impl Session {
             *work = work.saturating_sub(1 + len / BYTES_PER_WORK);
             has_done = true;
         }
-        let has_written = self.wire.write(context, &self.seat.outlet, !self.running.is_empty())?;
+        let has_written = self.wire.write(context, &self.connection.queue, !self.running.is_empty())?;
         Ok(has_done || (has_written && self.is_reading()))
     }
 
     fn is_reading(&self) -> bool {
-        self.running.len() < RUNNING_MAX && self.seat.outlet.answers_len() <= ANSWERS_LEN_MAX
+        self.running.len() < RUNNING_MAX && self.connection.queue.answers_len() <= ANSWERS_LEN_MAX
     }
 
     /// Answers what has finished, and what has taken too long; says whether anything has.
@@ -306,7 +306,7 @@ impl Session {
         };
         let outcome = outcome.as_deref().map_err(|error| &**error);
         let used = head.shows_limits.then_some(&used);
-        self.seat.outlet.answer(frame::answer(&head.id, status.as_u16(), outcome, used));
+        self.connection.queue.answer(frame::answer(&head.id, status.as_u16(), outcome, used));
         self.caller.answered(&charged, status);
     }
 

@@ -1,6 +1,6 @@
 //! What sockets ask of listen keys. Events of a key's account go to `Topic::of_account(Kind::UserData, account)`; which of them
 //! a listener wants, and the wrapper with its own key around it, are the sockets' business. A connection keeps the keys that it
-//! listens with in its outlet, where the sweep looks whether one is over.
+//! listens with in its queue, where the sweep looks whether one is over.
 
 use crate::auth::listen_key::{LISTEN_KEY_LEN, ListenKey};
 use crate::dialect::fapi::user::listen_key_expired;

@@ -5,7 +5,7 @@ use super::request::{self, Action, Fault};
 use crate::auth::listen_key::ListenKey;
 use crate::push::envelope::{self, Form};
 use crate::push::row;
-use crate::push::sessions::{Seat, UserStream};
+use crate::push::sessions::{Connection, UserStream};
 use crate::push::topic::{Kind, Topic};
 use crate::worker::Worker;
 use serde_json::{Value, json};
@@ -70,14 +70,14 @@ impl Target {
 
 impl Streams {
     /// Begins with what the address asks for, as far as the limit goes.
-    pub fn open(&mut self, opening: Opening, worker: &Worker, seat: &Seat) {
+    pub fn open(&mut self, opening: Opening, worker: &Worker, connection: &Connection) {
         self.is_combined = opening.is_combined;
         if let Some((key, events)) = opening.user {
-            self.add(vec![key], events, worker, seat);
+            self.add(vec![key], events, worker, connection);
         }
         let mut names = opening.names;
         names.truncate(STREAMS_MAX);
-        self.add(names, None, worker, seat);
+        self.add(names, None, worker, connection);
     }
 
     /// What a request costs beside its frame: by the names that it looks up, or the streams that it goes through.
@@ -95,15 +95,20 @@ impl Streams {
         id: &str,
         action: Result<Action, Fault>,
         worker: &Worker,
-        seat: &Seat,
+        connection: &Connection,
     ) -> Utf8Bytes {
-        match action.and_then(|action| self.carry_out(action, worker, seat)) {
+        match action.and_then(|action| self.carry_out(action, worker, connection)) {
             Ok(result) => request::answer(id, &result),
             Err(fault) => request::refusal(id, &fault),
         }
     }
 
-    fn carry_out(&mut self, action: Action, worker: &Worker, seat: &Seat) -> Result<Value, Fault> {
+    fn carry_out(
+        &mut self,
+        action: Action,
+        worker: &Worker,
+        connection: &Connection,
+    ) -> Result<Value, Fault> {
         match action {
             Action::Subscribe(names) => {
                 let new: HashSet<String> = names
@@ -114,14 +119,14 @@ impl Streams {
                 if self.list.len() + new.len() > STREAMS_MAX {
                     return Err(request::TOO_MANY);
                 }
-                self.add(names, None, worker, seat);
+                self.add(names, None, worker, connection);
             }
-            Action::Unsubscribe(names) => names.iter().for_each(|name| self.end(&listed(name), seat)),
+            Action::Unsubscribe(names) => names.iter().for_each(|name| self.end(&listed(name), connection)),
             Action::List => return Ok(self.list.iter().map(|stream| json!(*stream.name)).collect()),
             Action::SetCombined(is_combined) => {
                 self.is_combined = is_combined;
                 for topic in self.list.iter().filter_map(|stream| stream.target.topic()) {
-                    seat.combine(topic, is_combined);
+                    connection.combine(topic, is_combined);
                 }
             }
             Action::IsCombined => return Ok(json!(self.is_combined)),
@@ -130,7 +135,13 @@ impl Streams {
     }
 
     /// Adds streams that are not there yet. `events` narrows user data.
-    fn add(&mut self, names: Vec<String>, events: Option<Vec<Box<str>>>, worker: &Worker, seat: &Seat) {
+    fn add(
+        &mut self,
+        names: Vec<String>,
+        events: Option<Vec<Box<str>>>,
+        worker: &Worker,
+        connection: &Connection,
+    ) {
         let views = worker.shared.views.read();
         let markets = views.perpetuals().markets();
         for name in names {
@@ -148,23 +159,23 @@ impl Streams {
             };
             match &target {
                 Target::Silent => {}
-                Target::Market(topic) => seat.subscribe_stream(*topic, self.is_combined, None),
+                Target::Market(topic) => connection.subscribe_stream(*topic, self.is_combined, None),
                 Target::User(topic, user) => {
-                    seat.subscribe_stream(*topic, self.is_combined, Some(user.clone()))
+                    connection.subscribe_stream(*topic, self.is_combined, Some(user.clone()))
                 }
             }
             self.list.push(Stream { name, target });
         }
     }
 
-    fn end(&mut self, name: &str, seat: &Seat) {
+    fn end(&mut self, name: &str, connection: &Connection) {
         if !self.names.remove(name) {
             return;
         }
         let Some(place) = self.list.iter().position(|stream| *stream.name == *name) else { return };
         // In order, since the list is shown in the order of the subscriptions.
         if let Some(topic) = self.list.remove(place).target.topic() {
-            seat.unsubscribe(topic, Form::Stream);
+            connection.unsubscribe(topic, Form::Stream);
         }
     }
 
@@ -181,21 +192,25 @@ impl Streams {
     }
 
     /// Ends the stream of a key that is over, after its last event in the connection's shape.
-    pub fn end_key(&mut self, key: &Arc<ListenKey>, worker: &Worker, seat: &Seat) {
+    pub fn end_key(&mut self, key: &Arc<ListenKey>, worker: &Worker, connection: &Connection) {
         let Some(user) = self.users().find(|user| Arc::ptr_eq(&user.key, key)) else { return };
         if user.is_wanted(key::EXPIRED) {
             let last = envelope::text(&key::expired(worker, key));
-            seat.outlet.answer(if self.is_combined { envelope::wrapped(key.text(), &last) } else { last });
+            connection.queue.answer(if self.is_combined {
+                envelope::wrapped(key.text(), &last)
+            } else {
+                last
+            });
         }
-        self.end(key.text(), seat);
+        self.end(key.text(), connection);
     }
 
     /// Ends all.
-    pub fn leave(&self, seat: &Seat) {
+    pub fn leave(&self, connection: &Connection) {
         self.list
             .iter()
             .filter_map(|stream| stream.target.topic())
-            .for_each(|topic| seat.unsubscribe(topic, Form::Stream));
+            .for_each(|topic| connection.unsubscribe(topic, Form::Stream));
     }
 }
 

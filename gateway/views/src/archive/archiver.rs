@@ -6,7 +6,7 @@
 //! that are made of it grow with history.
 
 use super::rows;
-use crate::log::Keep;
+use crate::log::Retention;
 use crate::{SharedViews, Views};
 use ringside_core::event::{Event, Kind};
 use ringside_core::ids::Sequence;
@@ -55,7 +55,7 @@ impl Archiver {
             return Err(ArchiveError::Ahead { mark: opened.sequence, reason });
         }
         shared.set_archived(opened.sequence);
-        let (views, pending) = (Views::new(Keep::Nothing), Vec::new());
+        let (views, pending) = (Views::new(Retention::Nothing), Vec::new());
         Ok(Archiver { views, pending, writer, opened, shared, waiting: None, fault: None })
     }
 
@@ -107,7 +107,7 @@ impl Fold for Archiver {
 
     fn reset(&mut self) {
         self.pending.clear();
-        self.views = Views::new(Keep::Nothing);
+        self.views = Views::new(Retention::Nothing);
     }
 
     fn kept(&self) -> Sequence {

@@ -129,7 +129,7 @@ struct Held<T> {
 /// A row that was found, or where it stands.
 enum Found<T> {
     Row(T),
-    Placed(u64),
+    RowRef(u64),
 }
 
 /// What a page asks of the archive.
@@ -201,7 +201,7 @@ impl History {
             let log = (source.log)(&views);
             let mut rows = log.page(page);
             rows.extend((source.open)(&views, page));
-            (rows, log.forgotten())
+            (rows, log.archived_through())
         } else {
             let held = self.held(source, page, page.limit).await;
             let through = held.through;
@@ -265,7 +265,7 @@ impl History {
                     }
                 }
                 if left > 0 {
-                    break log.forgotten();
+                    break log.archived_through();
                 }
             }
             tokio::task::yield_now().await;
@@ -284,7 +284,7 @@ impl History {
         held: Held<T>,
     ) -> Result<Vec<T>, Unreadable> {
         let mut rows: Vec<(Order, Found<T>)> =
-            held.rows.into_iter().map(|(order, place)| (order, Found::Placed(place))).collect();
+            held.rows.into_iter().map(|(order, place)| (order, Found::RowRef(place))).collect();
         rows.extend(held.open.into_iter().map(|row| (order_of(&row), Found::Row(row))));
         rows.sort_unstable_by_key(|(order, _)| *order);
         if page.is_oldest {
@@ -309,7 +309,7 @@ impl History {
             for (order, found) in found {
                 match found {
                     Found::Row(row) => rows.push(Some(row)),
-                    Found::Placed(place) => {
+                    Found::RowRef(place) => {
                         let row = log.placed(place).map(|(_, row)| *row);
                         if row.is_none() {
                             gone.push((rows.len(), order));
@@ -421,7 +421,7 @@ impl History {
             let held = log.count(page) + open.len() as u64;
             let mut rows = log.page(&whole);
             rows.extend(open);
-            (rows, held, log.forgotten())
+            (rows, held, log.archived_through())
         };
         whole.join(&mut rows);
         let mut total = held;
@@ -453,7 +453,7 @@ impl History {
         let held = self.held(source, page, usize::MAX).await;
         let asked = asked(source.list as u16, page, held.through);
         let mut found: Vec<(Order, Found<T>)> =
-            held.rows.into_iter().map(|(order, place)| (order, Found::Placed(place))).collect();
+            held.rows.into_iter().map(|(order, place)| (order, Found::RowRef(place))).collect();
         found.extend(held.open.into_iter().map(|row| (order_of(&row), Found::Row(row))));
         found.sort_unstable_by_key(|(order, _)| *order);
         let beside: Arc<[i64]> = found.iter().map(|((time_ms, ..), _)| *time_ms).collect();
@@ -552,7 +552,7 @@ impl History {
                     None => missing.push((order.told.account, order.told.market, order.counterpart)),
                 }
             }
-            (rows, missing, orders.ended().forgotten())
+            (rows, missing, orders.ended().archived_through())
         };
         if through == 0 || missing.is_empty() {
             return Ok(rows);

@@ -1,7 +1,7 @@
 //! Accounts of the perpetual side: wallets, positions, terms, fee tiers. Margins are computed by readers.
 
 use super::super::codec::{LoadError, Reader, Writer};
-use super::super::paged::Paged;
+use super::super::dense_map::DenseMap;
 use ringside_core::command::MarginMode;
 use ringside_core::event::{self, VipChange};
 use ringside_core::ids::{AccountId, MarketId};
@@ -177,7 +177,7 @@ impl Found {
 /// All accounts that the engine told of, and the fee tiers.
 #[derive(Clone, Debug, Default)]
 pub struct AccountTable {
-    accounts: Paged<PerpetualAccount>,
+    accounts: DenseMap<PerpetualAccount>,
     tiers: Vec<event::VipTier>,
     found: Found,
 }

@@ -20,7 +20,7 @@ const BUCKETS: usize = 100_000;
 
 /// Figures of the window. Without a trade in it, prices are the last price; 0 where there never was one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Day {
+pub struct Ticker24h {
     /// Price of the first trade.
     pub open: Price,
     /// Highest price, 10^-8.
@@ -41,7 +41,7 @@ pub struct Day {
     pub ids: Option<(u64, u64)>,
 }
 
-impl Day {
+impl Ticker24h {
     /// `close - open`.
     pub fn change(&self) -> Price {
         self.close - self.open
@@ -68,10 +68,10 @@ fn rounded(dividend: i128, divisor: i128, decimals: usize) -> i128 {
 
 impl Perpetuals {
     /// The rolling day of a market that ends now.
-    pub fn day(&self, market: &PerpetualMarket, now_ms: i64) -> Day {
+    pub fn day(&self, market: &PerpetualMarket, now_ms: i64) -> Ticker24h {
         let last = market.last_trade();
         let (close, last_quantity) = last.map_or((0, 0), |last| (last.price, last.quantity));
-        let quiet = Day {
+        let quiet = Ticker24h {
             open: close,
             high: close,
             low: close,
@@ -197,7 +197,7 @@ impl Window {
         }
     }
 
-    fn day(&self, quiet: Day, now_ms: i64) -> Day {
+    fn day(&self, quiet: Ticker24h, now_ms: i64) -> Ticker24h {
         let start_ms = now_ms - DAY_MS;
         let gone = self.buckets.partition_point(|bucket| bucket.start_ms < start_ms);
         let (Some(first), Some(last)) = (self.buckets.get(gone), self.buckets.back()) else { return quiet };
@@ -205,7 +205,7 @@ impl Window {
             let at = extremes.partition_point(|(at_ms, _)| *at_ms < start_ms);
             extremes.get(at).map_or(quiet.close, |(_, price)| *price)
         };
-        let mut day = Day {
+        let mut day = Ticker24h {
             open: first.open,
             high: extreme(&self.highs),
             low: extreme(&self.lows),
@@ -289,7 +289,7 @@ impl Days {
 mod tests {
     use super::*;
 
-    const QUIET: Day = Day {
+    const QUIET: Ticker24h = Ticker24h {
         open: 7,
         high: 7,
         low: 7,
@@ -307,10 +307,10 @@ mod tests {
     }
 
     /// The same, looking at every trade.
-    fn naive(trades: &[Bucket], now_ms: i64) -> Day {
+    fn naive(trades: &[Bucket], now_ms: i64) -> Ticker24h {
         let within: Vec<&Bucket> = trades.iter().filter(|trade| trade.start_ms >= now_ms - DAY_MS).collect();
         let (Some(first), Some(last)) = (within.first(), within.last()) else { return QUIET };
-        Day {
+        Ticker24h {
             open: first.open,
             high: within.iter().map(|trade| trade.high).max().unwrap_or(0),
             low: within.iter().map(|trade| trade.low).min().unwrap_or(0),
@@ -325,7 +325,7 @@ mod tests {
     #[test]
     fn what_is_shown_is_rounded_and_not_cut() {
         // As another exchange showed them: -1.138 (-1.13766), 78027.43 (78027.42873).
-        let day = Day {
+        let day = Ticker24h {
             open: 7_780_000_000_000,
             close: 7_691_490_000_000,
             volume: 16_992_402_000_000,
@@ -334,7 +334,7 @@ mod tests {
         };
         assert_eq!([day.change_percent(3), day.change_percent(2)], [-113_800_000, -114_000_000]);
         assert_eq!([day.weighted(2), day.weighted(1)], [7_802_743_000_000, 7_802_740_000_000]);
-        let percent = |close: Price| Day { open: 800_000, close, ..QUIET }.change_percent(2);
+        let percent = |close: Price| Ticker24h { open: 800_000, close, ..QUIET }.change_percent(2);
         assert_eq!([800_039, 800_040, 800_041].map(percent), [0, 0, 1_000_000]);
         assert_eq!([800_120, 799_880, 799_960].map(percent), [2_000_000, -2_000_000, 0]);
         assert_eq!((QUIET.change_percent(2), QUIET.weighted(2)), (0, 7));

@@ -2,7 +2,7 @@
 
 use super::super::codec::{LoadError, Reader, Writer};
 use super::super::kept::Stored;
-use super::super::log::{Added, Adding, Archived, FacetOf, Keep, List, Log, Row, facet_of};
+use super::super::log::{Added, Adding, Archived, FacetOf, List, Log, Retention, Row, facet_of};
 use super::interest::InterestRecord;
 use super::rows::{
     AmendRecord, FillRecord, FundingRecord, IncomeRecord, MarginRecord, MarketTrade, PreventedRecord,
@@ -20,7 +20,7 @@ macro_rules! histories {
         }
 
         impl Histories {
-            pub(super) fn new(keep: Keep) -> Histories {
+            pub(super) fn new(keep: Retention) -> Histories {
                 Histories { $($name: Log::new(keep),)* }
             }
 
@@ -29,8 +29,8 @@ macro_rules! histories {
             }
 
             /// Rows of this command and before are in memory no longer, or not all of them.
-            pub(super) fn forgotten(&self) -> Sequence {
-                [$(self.$name.forgotten()),*].into_iter().fold(0, Sequence::max)
+            pub(super) fn archived_through(&self) -> Sequence {
+                [$(self.$name.archived_through()),*].into_iter().fold(0, Sequence::max)
             }
 
             /// Gives all rows.
@@ -46,7 +46,7 @@ macro_rules! histories {
             }
 
             /// Takes a part over, as far as the bytes have its lists.
-            pub(super) fn load(&mut self, part: u8, reader: &mut Reader<'_>, keep: Keep) -> Result<(), LoadError> {
+            pub(super) fn load(&mut self, part: u8, reader: &mut Reader<'_>, keep: Retention) -> Result<(), LoadError> {
                 $(if part == $part && reader.has(<$row as Stored>::KEPT) {
                     self.$name = Log::load(reader, keep)?;
                 })*

@@ -15,12 +15,12 @@ pub mod rows;
 pub mod series;
 pub mod volume;
 
+use super::chunk_pool::Refill;
 use super::codec::{LoadError, Reader, Writer};
 use super::depth::{Book, DepthView};
 use super::kept::Kept;
-use super::log::{Added, Adding, Keep, List, Log};
+use super::log::{Added, Adding, List, Log, Retention};
 use super::market::MarketView;
-use super::spares::Restock;
 use account::AccountTable;
 use configured::Configured;
 use day::Days;
@@ -67,7 +67,7 @@ pub struct Perpetuals {
     pools: event::PerpetualPools,
     /// Number of the last row of income, of amendments, of margin changes.
     numbers: [u64; 3],
-    keep: Keep,
+    keep: Retention,
     positions: usize,
     /// Names of the order that is told next.
     placed: Option<event::PerpetualPlaced>,
@@ -82,7 +82,7 @@ fn place(market: MarketId) -> usize {
 
 impl Perpetuals {
     /// Nothing yet, with histories of that length.
-    pub(super) fn new(keep: Keep) -> Perpetuals {
+    pub(super) fn new(keep: Retention) -> Perpetuals {
         Perpetuals {
             markets: MarketTable::default(),
             depth: DepthView::default(),
@@ -107,12 +107,12 @@ impl Perpetuals {
     }
 
     /// How much of its histories it keeps.
-    pub(super) fn keep(&self) -> Keep {
+    pub(super) fn keep(&self) -> Retention {
         self.keep
     }
 
     /// The spare memory of the histories that grow with every trade.
-    pub(super) fn spares(&self) -> Vec<Arc<dyn Restock>> {
+    pub(super) fn spares(&self) -> Vec<Arc<dyn Refill>> {
         let Histories { fills, income, trades, .. } = &self.histories;
         vec![self.orders.ended().spares(), fills.spares(), income.spares(), trades.spares()]
     }
@@ -281,7 +281,7 @@ impl Perpetuals {
     /// Funding is a row of income for every position.
     fn expect_funding(&mut self) {
         self.positions = self.markets.all().iter().map(|market| market.holders().len()).sum();
-        if self.keep != Keep::Nothing {
+        if self.keep != Retention::Nothing {
             self.histories.income.expect(self.positions);
         }
     }
@@ -491,10 +491,13 @@ impl Perpetuals {
     }
 
     /// Rows of this command and before are in memory no longer, or not all of them.
-    pub(super) fn forgotten(&self) -> Sequence {
-        let orders = [self.orders.ended(), self.orders.service()].map(Log::forgotten);
-        let others =
-            [self.orders.forced().forgotten(), self.histories.forgotten(), self.operators.log().forgotten()];
+    pub(super) fn archived_through(&self) -> Sequence {
+        let orders = [self.orders.ended(), self.orders.service()].map(Log::archived_through);
+        let others = [
+            self.orders.forced().archived_through(),
+            self.histories.archived_through(),
+            self.operators.log().archived_through(),
+        ];
         orders.into_iter().chain(others).fold(0, Sequence::max)
     }
 
@@ -526,7 +529,7 @@ impl Perpetuals {
         writer.i64(self.interest_ms);
     }
 
-    pub(super) fn load(reader: &mut Reader<'_>, keep: Keep) -> Result<Perpetuals, LoadError> {
+    pub(super) fn load(reader: &mut Reader<'_>, keep: Retention) -> Result<Perpetuals, LoadError> {
         let mut loaded = Perpetuals::new(keep);
         loaded.markets = MarketTable::load(reader)?;
         loaded.depth = DepthView::load(reader)?;

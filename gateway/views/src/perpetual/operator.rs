@@ -5,7 +5,7 @@
 //! An action whose texts are longer than a note has as many rows as notes, one right behind the other.
 
 use super::super::codec::{LoadError, Reader, Writer};
-use super::super::log::{Keep, Log};
+use super::super::log::{Log, Retention};
 use super::rows::OperatorRecord;
 use ringside_core::command::{Kind, OperatorNote};
 use ringside_core::event::{Done, OperatorNoted, OperatorReason};
@@ -36,7 +36,7 @@ pub struct Operators {
 }
 
 impl Operators {
-    pub(super) fn new(keep: Keep) -> Operators {
+    pub(super) fn new(keep: Retention) -> Operators {
         Operators { log: Log::new(keep), pending: Vec::new(), running: None, number: 0 }
     }
 
@@ -122,7 +122,7 @@ impl Operators {
         writer.u64(self.number);
     }
 
-    pub(super) fn load(reader: &mut Reader<'_>, keep: Keep) -> Result<Operators, LoadError> {
+    pub(super) fn load(reader: &mut Reader<'_>, keep: Retention) -> Result<Operators, LoadError> {
         Ok(Operators {
             log: Log::load(reader, keep)?,
             pending: reader.records()?,

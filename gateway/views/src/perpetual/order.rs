@@ -2,7 +2,7 @@
 
 use super::super::codec::{LoadError, Reader, Writer};
 use super::super::hash::NumberMap;
-use super::super::log::{Keep, Key, Log, Page, Row};
+use super::super::log::{Key, Log, Page, Retention, Row};
 use super::rows::{FillRecord, name_tag};
 use ringside_core::command::{ClientOrder, PerpetualOrderType, PerpetualStatus, order_flag};
 use ringside_core::event::{self, Execution};
@@ -184,7 +184,7 @@ pub struct OrderTable {
 }
 
 impl OrderTable {
-    pub(super) fn new(keep: Keep) -> OrderTable {
+    pub(super) fn new(keep: Retention) -> OrderTable {
         OrderTable {
             open: NumberMap::default(),
             open_of: NumberMap::default(),
@@ -357,7 +357,7 @@ impl OrderTable {
         self.forced.save(writer);
     }
 
-    pub(super) fn load(reader: &mut Reader<'_>, keep: Keep) -> Result<OrderTable, LoadError> {
+    pub(super) fn load(reader: &mut Reader<'_>, keep: Retention) -> Result<OrderTable, LoadError> {
         let mut table = OrderTable::new(keep);
         for _ in 0..reader.count()? {
             let record: OrderRecord = reader.record()?;

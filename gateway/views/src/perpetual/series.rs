@@ -7,7 +7,7 @@
 //! stand the newest of each series; what is older is in the archive, which a reader adds ([`fill`]).
 
 use super::super::codec::{LoadError, Reader, Writer};
-use super::super::log::{FIRST_CANDLES, Keep, Key, Row};
+use super::super::log::{FIRST_CANDLES, Key, Retention, Row};
 use ringside_core::command::Side;
 use ringside_core::event;
 use ringside_core::ids::{FIRST_PERPETUAL, MarketId, Sequence};
@@ -223,7 +223,7 @@ fn index_of(interval: Interval) -> usize {
 pub struct Series {
     /// Indexed by market, source and interval; each candle with the command that changed it last.
     slots: Vec<VecDeque<(Sequence, Candle)>>,
-    keep: Keep,
+    keep: Retention,
     archived: Sequence,
     /// Candles that the running command closed, where none are kept.
     closed: Vec<ClosedCandle>,
@@ -243,7 +243,7 @@ pub struct Older {
 }
 
 impl Series {
-    pub(super) fn new(keep: Keep) -> Series {
+    pub(super) fn new(keep: Retention) -> Series {
         Series { slots: Vec::new(), keep, archived: 0, closed: Vec::new() }
     }
 
@@ -254,16 +254,16 @@ impl Series {
         let candles = &mut self.slots[slot];
         if candles.back().is_none_or(|(_, last)| last.open_ms < open_ms) {
             match self.keep {
-                Keep::All => {}
+                Retention::All => {}
                 // The first is over since the second began, or earlier.
-                Keep::Window(_) => {
+                Retention::Window(_) => {
                     while candles.len() >= CANDLES
                         && candles.get(1).is_some_and(|(changed, _)| *changed <= self.archived)
                     {
                         candles.pop_front();
                     }
                 }
-                Keep::Nothing => {
+                Retention::Nothing => {
                     let series = SOURCES * INTERVALS.len();
                     self.closed.extend(candles.drain(..).map(|(_, candle)| ClosedCandle {
                         candle,
@@ -357,7 +357,8 @@ impl Series {
         let candles = slot.into_iter().flatten().map(|(_, candle)| candle);
         let kept_ms = slot.and_then(|slot| slot.front()).map_or(i64::MAX, |(_, first)| first.open_ms);
         let first_ms = query.first_ms(now_ms);
-        let older = (first_ms < kept_ms && self.keep != Keep::All).then_some(Older { first_ms, kept_ms });
+        let older =
+            (first_ms < kept_ms && self.keep != Retention::All).then_some(Older { first_ms, kept_ms });
         // The one before the first says where a quiet stretch stands.
         let from = slot.map_or(0, |slot| {
             slot.partition_point(|(_, candle)| candle.open_ms <= first_ms).saturating_sub(1)
@@ -405,7 +406,7 @@ impl Series {
         }
     }
 
-    pub(super) fn load(reader: &mut Reader<'_>, keep: Keep) -> Result<Series, LoadError> {
+    pub(super) fn load(reader: &mut Reader<'_>, keep: Retention) -> Result<Series, LoadError> {
         let mut series = Series::new(keep);
         for _ in 0..reader.count()? {
             let count = reader.count()?;
@@ -477,7 +478,7 @@ mod tests {
 
     #[test]
     fn quiet_candles_repeat_the_close() {
-        let mut series = Series::new(Keep::All);
+        let mut series = Series::new(Retention::All);
         let market = FIRST_PERPETUAL + 1;
         series.sample(Source::Mark, market, 10, 1, 60_000);
         series.sample(Source::Mark, market, 7, 2, 61_000);
@@ -513,7 +514,7 @@ mod tests {
 
     #[test]
     fn a_step_has_one_sample_and_what_is_told_between_counts_for_the_range() {
-        let mut series = Series::new(Keep::All);
+        let mut series = Series::new(Retention::All);
         let market = FIRST_PERPETUAL;
         for (is_told, value, time_ms) in [
             (true, 10, 60_004),
@@ -538,7 +539,7 @@ mod tests {
 
     #[test]
     fn the_premium_is_sampled_every_five_seconds() {
-        let mut series = Series::new(Keep::All);
+        let mut series = Series::new(Retention::All);
         for (value, time_ms) in
             [(1, 60_000), (2, 61_000), (3, 64_999), (-4, 65_000), (5, 69_999), (6, 75_001)]
         {

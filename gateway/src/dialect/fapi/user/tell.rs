@@ -9,7 +9,7 @@ use super::{
     AccountUpdate, AlgoUpdate, BalanceUpdate, CalledRow, Fill, Happening, MarginCall, OrderUpdate,
     PositionRow, Reason, UserEvent,
 };
-use crate::dialect::fapi::margin::{Figures, figures, leverage_in_force};
+use crate::dialect::fapi::margin::{AccountSummary, figures, leverage_in_force};
 use crate::dialect::fapi::refusal::Refusal;
 use crate::dialect::fapi::reject;
 use ringside_core::command::{MarginMode, PerpetualStatus, order_flag};
@@ -61,7 +61,7 @@ fn two<P: event::Payload>(
 /// [`accounts_of`] says are about the account, in their order.
 pub fn tell(account: AccountId, events: &[&Event], views: &Perpetuals, out: &mut Vec<UserEvent>) {
     let Some(first) = events.first() else { return };
-    let mut teller = Teller {
+    let mut builder = UserEventBuilder {
         views,
         account,
         events,
@@ -76,21 +76,21 @@ pub fn tell(account: AccountId, events: &[&Event], views: &Perpetuals, out: &mut
         figures: None,
         out,
     };
-    teller.configured();
+    builder.configured();
     let mut pass_end = 0;
     for (place, event) in events.iter().enumerate() {
-        teller.place = place;
+        builder.place = place;
         if let Some(trade) = event.get::<PerpetualTrade>() {
             if place >= pass_end {
-                pass_end = teller.begin_pass(place, trade);
+                pass_end = builder.begin_pass(place, trade);
             }
-            teller.traded(trade);
+            builder.traded(trade);
         } else if place >= pass_end || cover(event).is_none() {
-            teller.event(event);
+            builder.event(event);
         }
     }
     debug_assert!(
-        teller.ledger.is_settled(),
+        builder.ledger.is_settled(),
         "the steps of a command lead from what it found to what it left"
     );
 }
@@ -103,7 +103,7 @@ fn cover(event: &Event) -> Option<Money> {
     is_cover.then_some(posting.amount)
 }
 
-struct Teller<'a> {
+struct UserEventBuilder<'a> {
     views: &'a Perpetuals,
     account: AccountId,
     events: &'a [&'a Event],
@@ -119,11 +119,11 @@ struct Teller<'a> {
     /// What the fund paid into isolated wallets for the fills that follow.
     covered: Money,
     refused: Option<(OrderId, Refusal)>,
-    figures: Option<Figures<'a>>,
+    figures: Option<AccountSummary<'a>>,
     out: &'a mut Vec<UserEvent>,
 }
 
-impl Teller<'_> {
+impl UserEventBuilder<'_> {
     /// Leverage and margin mode, which change before anything else does.
     fn configured(&mut self) {
         let mut moved = Vec::new();
@@ -484,7 +484,7 @@ impl Teller<'_> {
         self.views.markets().get(market).map_or([0; 20], |market| market.symbol)
     }
 
-    fn figures(&mut self) -> &Figures<'_> {
+    fn figures(&mut self) -> &AccountSummary<'_> {
         self.figures.get_or_insert_with(|| figures(self.views, self.account))
     }
 

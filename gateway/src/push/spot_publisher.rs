@@ -1,10 +1,10 @@
 //! What one command has to tell whom of the spot side, in the order that `spot.md` 11 fixes: user orders per fill, then user balances,
 //! then depth, trades, ticker, candles.
 
-use super::desk::Desk;
-use super::note::Note;
+use super::recorder::PushRecorder;
+use super::spot_update::SpotUpdate;
 use super::topic::{Kind, Topic};
-use crate::egress::Told;
+use crate::egress::CommandEvents;
 use ringside_core::command::{OrderStatus, Side};
 use ringside_core::event::{self, Event};
 use ringside_core::ids::{AccountId, AssetId, FIRST_PERPETUAL, MarketId};
@@ -17,7 +17,7 @@ use std::collections::HashSet;
 
 /// Takes notes of commands. It must see every command, since a diff begins where the command before it ended.
 #[derive(Debug, Default)]
-pub struct Notebook {
+pub struct SpotPublisher {
     /// Levels of the depth notes.
     pub levels: Vec<(Price, i128)>,
     /// The last update id of each market.
@@ -27,13 +27,13 @@ pub struct Notebook {
     markets: Vec<MarketId>,
 }
 
-impl Notebook {
-    /// A notebook that goes on where these views are.
-    pub fn new(views: &Views) -> Notebook {
+impl SpotPublisher {
+    /// One that goes on where these views are.
+    pub fn new(views: &Views) -> SpotPublisher {
         let updates = (0..views.markets().len() as MarketId)
             .map(|market| views.depth().book(market).map_or(0, |book| book.update_id()))
             .collect();
-        Notebook { updates, ..Notebook::default() }
+        SpotPublisher { updates, ..SpotPublisher::default() }
     }
 
     /// Forgets the levels: all notes that name them are encoded.
@@ -42,26 +42,26 @@ impl Notebook {
     }
 
     /// Notes a command, with the views after it.
-    pub fn command(&mut self, told: Told<'_>, views: &Views, desk: &mut Desk<'_>) {
-        orders(told.part(&[event::Kind::Trade, event::Kind::Order]), views, desk);
-        self.balances(told.part(&[event::Kind::Balances]), views, desk);
-        self.depth(told.part(&[event::Kind::Depth]), desk);
+    pub fn command(&mut self, told: CommandEvents<'_>, views: &Views, recorder: &mut PushRecorder<'_>) {
+        orders(told.part(&[event::Kind::Trade, event::Kind::Order]), views, recorder);
+        self.balances(told.part(&[event::Kind::Balances]), views, recorder);
+        self.depth(told.part(&[event::Kind::Depth]), recorder);
         let trades = told.part(&[event::Kind::Trade]);
         for event in trades {
             if let Some(trade) = event.get::<event::Trade>() {
                 let topic = Topic::of_market(Kind::Trade, trade.market);
-                if desk.is_wanted(topic) {
-                    desk.spot(topic, Note::Trade(TradeRecord::of_event(trade, event.time_ns)));
+                if recorder.is_wanted(topic) {
+                    recorder.spot(topic, SpotUpdate::Trade(TradeRecord::of_event(trade, event.time_ns)));
                 }
             }
         }
         let Some(done) = told.last() else { return };
-        tickers(trades, done, views, desk);
-        klines(trades, done, views, desk);
+        tickers(trades, done, views, recorder);
+        klines(trades, done, views, recorder);
     }
 
     /// Follows the update ids of a command that nobody wants to know more of.
-    pub fn skip(&mut self, told: Told<'_>) {
+    pub fn skip(&mut self, told: CommandEvents<'_>) {
         for event in told.part(&[event::Kind::Depth]) {
             if let Some(depth) = spot_depth(event) {
                 *self.update_of(depth.market) = depth.update;
@@ -70,25 +70,25 @@ impl Notebook {
     }
 
     /// One note per row that changed, at the place of its first change, with its last values.
-    fn balances(&mut self, events: &[Event], views: &Views, desk: &mut Desk<'_>) {
+    fn balances(&mut self, events: &[Event], views: &Views, recorder: &mut PushRecorder<'_>) {
         self.told.clear();
         for event in events {
             let Some(balances) = event.get::<event::Balances>() else { continue };
             let account = balances.account;
             let topic = Topic::of_account(Kind::UserBalances, account);
-            if !desk.is_wanted(topic) {
+            if !recorder.is_wanted(topic) {
                 continue;
             }
             for (bit, asset) in [(1, balances.base), (2, balances.quote)] {
                 if balances.changed & bit != 0 && self.told.insert((account, asset)) {
-                    desk.spot(topic, Note::Balance(views.balances().row(account, asset)));
+                    recorder.spot(topic, SpotUpdate::Balance(views.balances().row(account, asset)));
                 }
             }
         }
     }
 
     /// One note per market whose book changed; only a cancel of all orders changes more than one.
-    fn depth(&mut self, events: &[Event], desk: &mut Desk<'_>) {
+    fn depth(&mut self, events: &[Event], recorder: &mut PushRecorder<'_>) {
         let depths = || events.iter().filter_map(spot_depth);
         self.markets.clear();
         for first in depths() {
@@ -98,7 +98,7 @@ impl Notebook {
             }
             self.markets.push(market);
             let topic = Topic::of_market(Kind::Depth, market);
-            let is_wanted = desk.is_wanted(topic);
+            let is_wanted = recorder.is_wanted(topic);
             let mut last = first.update;
             self.sides.iter_mut().for_each(Vec::clear);
             for depth in depths().filter(|depth| depth.market == market) {
@@ -119,7 +119,7 @@ impl Notebook {
                 let middle = self.levels.len();
                 self.levels.extend(asks.iter());
                 let asks = middle..self.levels.len();
-                desk.spot(topic, Note::Depth { updates, bids: start..middle, asks });
+                recorder.spot(topic, SpotUpdate::Depth { updates, bids: start..middle, asks });
             }
         }
     }
@@ -144,39 +144,42 @@ fn traded(events: &[Event]) -> Option<MarketId> {
 }
 
 /// Rows of rolling 24 hours: one per fill; all others when they are computed anew.
-fn tickers(trades: &[Event], done: &Event, views: &Views, desk: &mut Desk<'_>) {
+fn tickers(trades: &[Event], done: &Event, views: &Views, recorder: &mut PushRecorder<'_>) {
     let traded = traded(trades);
     if views.tickers().is_refreshed_by(done.sequence) {
         for market in (0..views.markets().len() as MarketId).filter(|market| Some(*market) != traded) {
             let topic = Topic::of_market(Kind::Ticker, market);
-            if desk.is_wanted(topic)
+            if recorder.is_wanted(topic)
                 && let Some(ticker) = views.tickers().get(market)
             {
-                desk.spot(topic, Note::Ticker(*ticker));
+                recorder.spot(topic, SpotUpdate::Ticker(*ticker));
             }
         }
     }
     let Some(market) = traded else { return };
     let topic = Topic::of_market(Kind::Ticker, market);
-    if desk.is_wanted(topic) {
-        views.tickers().updates(market, trades).for_each(|ticker| desk.spot(topic, Note::Ticker(ticker)));
+    if recorder.is_wanted(topic) {
+        views
+            .tickers()
+            .updates(market, trades)
+            .for_each(|ticker| recorder.spot(topic, SpotUpdate::Ticker(ticker)));
     }
 }
 
 /// Candles: those that are over, then one per fill.
-fn klines(trades: &[Event], done: &Event, views: &Views, desk: &mut Desk<'_>) {
+fn klines(trades: &[Event], done: &Event, views: &Views, recorder: &mut PushRecorder<'_>) {
     for closed in views.klines().closed_by(done.sequence) {
         let topic = Topic::of_candles(closed.market, closed.interval);
-        if desk.is_wanted(topic) {
-            desk.spot(topic, Note::Kline(closed.kline, closed.interval, true));
+        if recorder.is_wanted(topic) {
+            recorder.spot(topic, SpotUpdate::Kline(closed.kline, closed.interval, true));
         }
     }
     let Some(market) = traded(trades) else { return };
     for interval in Interval::ALL {
         let topic = Topic::of_candles(market, interval);
-        if desk.is_wanted(topic) {
+        if recorder.is_wanted(topic) {
             let klines = views.klines().updates(market, interval, trades);
-            klines.for_each(|kline| desk.spot(topic, Note::Kline(kline, interval, false)));
+            klines.for_each(|kline| recorder.spot(topic, SpotUpdate::Kline(kline, interval, false)));
         }
     }
 }
@@ -194,7 +197,7 @@ fn keep_last_of_each(levels: &mut Vec<(Price, i128)>) {
 }
 
 /// Orders: the maker and the taker of each fill in turn, then those that the command placed or ended without a fill.
-fn orders(events: &[Event], views: &Views, desk: &mut Desk<'_>) {
+fn orders(events: &[Event], views: &Views, recorder: &mut PushRecorder<'_>) {
     let mut trades = events.iter().filter_map(|event| event.get::<event::Trade>()).peekable();
     let taker_of = trades.peek().map(|trade| trade.taker_order);
     let mut has_begun = false;
@@ -204,10 +207,13 @@ fn orders(events: &[Event], views: &Views, desk: &mut Desk<'_>) {
         let mut taker = taker.map(|order| TakerState::new(order, events, views));
         if let Some(taker) = &mut taker {
             let topic = Topic::of_account(Kind::UserOrders, taker.last.account);
-            if taker.is_new && desk.is_wanted(topic) {
-                let note =
-                    Note::Order { record: taker.record(OrderStatus::Open), is_beginning: true, fill: None };
-                desk.spot(topic, note);
+            if taker.is_new && recorder.is_wanted(topic) {
+                let note = SpotUpdate::Order {
+                    record: taker.record(OrderStatus::Open),
+                    is_beginning: true,
+                    fill: None,
+                };
+                recorder.spot(topic, note);
             }
             has_begun = true;
         }
@@ -215,27 +221,30 @@ fn orders(events: &[Event], views: &Views, desk: &mut Desk<'_>) {
             let time_ns = events.first().map_or(0, |event| event.time_ns);
             let fills = TradeRecord::of_event(trade, time_ns);
             let topic = Topic::of_account(Kind::UserOrders, trade.maker_account);
-            if desk.is_wanted(topic)
+            if recorder.is_wanted(topic)
                 && let Some(record) = views.order(trade.maker_account, trade.maker_order)
             {
                 let fill = Some(fills.fill(Role::Maker));
-                desk.spot(topic, Note::Order { record, is_beginning: false, fill });
+                recorder.spot(topic, SpotUpdate::Order { record, is_beginning: false, fill });
             }
             let topic = Topic::of_account(Kind::UserOrders, trade.taker_account);
             let Some(taker) = &mut taker else { continue };
             taker.take(trade);
-            if desk.is_wanted(topic) {
+            if recorder.is_wanted(topic) {
                 let is_end = trades.peek().is_none() && taker.last.status == OrderStatus::Filled;
                 let status = if is_end { OrderStatus::Filled } else { OrderStatus::PartiallyFilled };
                 let fill = Some(fills.fill(Role::Taker));
-                desk.spot(topic, Note::Order { record: taker.record(status), is_beginning: false, fill });
+                recorder.spot(
+                    topic,
+                    SpotUpdate::Order { record: taker.record(status), is_beginning: false, fill },
+                );
             }
         }
     }
     for event in events {
         let Some(order) = event.get::<event::Order>() else { continue };
         let topic = Topic::of_account(Kind::UserOrders, order.account);
-        if !desk.is_wanted(topic) {
+        if !recorder.is_wanted(topic) {
             continue;
         }
         let Some(record) = views.order(order.account, order.order) else { continue };
@@ -244,7 +253,7 @@ fn orders(events: &[Event], views: &Views, desk: &mut Desk<'_>) {
             && taker_of == Some(order.order)
             && matches!(record.status, OrderStatus::Filled | OrderStatus::PartiallyFilled);
         if !is_said {
-            desk.spot(topic, Note::Order { record, is_beginning: false, fill: None });
+            recorder.spot(topic, SpotUpdate::Order { record, is_beginning: false, fill: None });
         }
     }
 }

@@ -14,7 +14,7 @@ const NONE: u32 = u32::MAX;
 
 /// Slot numbers by order id.
 #[derive(Clone, Debug, Default)]
-pub struct SlotIndex {
+pub struct OrderIndex {
     folders: Vec<Option<Folder>>,
     len: usize,
 }
@@ -39,7 +39,7 @@ fn place_of(order: OrderId) -> (usize, usize, usize) {
     ((page / FOLDER) as usize, (page % FOLDER) as usize, (order % PAGE) as usize)
 }
 
-impl SlotIndex {
+impl OrderIndex {
     /// The slot of an order.
     #[inline]
     pub fn get(&self, order: OrderId) -> Option<u32> {
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn behaves_as_a_map_and_lets_go_of_empty_pages() {
-        let (mut index, mut model) = (SlotIndex::default(), BTreeMap::new());
+        let (mut index, mut model) = (OrderIndex::default(), BTreeMap::new());
         let mut random = 7u64;
         for order in 1..20_000u64 {
             index.insert(order, order as u32 * 3);
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn what_is_held_does_not_grow_with_the_ids_that_were() {
-        let mut index = SlotIndex::default();
+        let mut index = OrderIndex::default();
         let stride = PAGE / 2;
         for place in 0..200_000u64 {
             index.insert(place * stride, 7);
@@ -140,7 +140,7 @@ mod tests {
             }
         }
         assert_eq!(index.len(), 1_000);
-        let folders = |index: &SlotIndex| index.folders.iter().flatten().count();
+        let folders = |index: &OrderIndex| index.folders.iter().flatten().count();
         assert!(folders(&index) <= 2, "{} folders", folders(&index));
         for place in 199_000..200_000 {
             assert_eq!(index.remove(place * stride), Some(7));

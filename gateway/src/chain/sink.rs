@@ -1,6 +1,6 @@
 //! The venue's end of a watch: what it tells becomes commands of the chain's own source, one after the other.
 
-use super::desk::Desk;
+use super::withdrawal_signing::SigningQueue;
 use super::{
     Counters, FinalBlock, FinalDeposit, FinalRelease, Local, ReleaseKey, Replaced, Stop, Told, WatchPort,
 };
@@ -90,7 +90,7 @@ pub(super) struct Shared {
     pub(super) seen: Arc<SeenEvents>,
     pub(super) proofs: Arc<Proofs>,
     /// Where there is a signer.
-    pub(super) desk: Option<Arc<Desk>>,
+    pub(super) desk: Option<Arc<SigningQueue>>,
     /// What stops withdrawals, by vault.
     pub(super) stops: Rc<RefCell<BTreeMap<Address, Vec<Stop>>>>,
     /// Vaults of which not all final deposits were told since the start.
@@ -99,7 +99,7 @@ pub(super) struct Shared {
 
 /// The end of the watch of one vault.
 #[derive(Clone)]
-pub(super) struct Port {
+pub(super) struct VaultEventSink {
     shared: Shared,
     vault: Address,
     vault_name: VaultName,
@@ -112,10 +112,10 @@ struct Undone {
     undo: UndoEvent,
 }
 
-impl Port {
-    pub(super) fn new(shared: Shared, vault: Address, vault_name: &str) -> Port {
+impl VaultEventSink {
+    pub(super) fn new(shared: Shared, vault: Address, vault_name: &str) -> VaultEventSink {
         shared.behind.borrow_mut().push(vault);
-        Port { shared, vault, vault_name: padded(vault_name).unwrap_or_default() }
+        VaultEventSink { shared, vault, vault_name: padded(vault_name).unwrap_or_default() }
     }
 
     async fn tell<B: Body>(self, body: B, what: &'static str) -> Told {
@@ -229,7 +229,7 @@ fn undone(views: &Views, replaced: &Replaced) -> Vec<UndoEvent> {
     deposits.chain(releases.into_iter().map(|release| release.undo)).collect()
 }
 
-impl WatchPort for Port {
+impl WatchPort for VaultEventSink {
     fn cursor(&self, chain_id: u64, vault: &Address) -> Option<FinalBlock> {
         let views = self.shared.views.read();
         let known = views.withdrawals().vault_at(chain_id, vault).filter(|known| known.block > 0)?;

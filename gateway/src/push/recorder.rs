@@ -1,7 +1,7 @@
 //! Where notes of a command are taken: what is wanted, as it is numbered.
 
-use super::hub::{LiveTopic, Table};
-use super::note::Note;
+use super::registry::{LiveTopic, Subscriptions};
+use super::spot_update::SpotUpdate;
 use super::topic::Topic;
 use crate::dialect::fapi::user::UserEvent;
 use ringside_core::ids::AccountId;
@@ -9,14 +9,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// The table and the notes while something is noted.
-pub struct Desk<'a> {
-    table: &'a mut Table,
-    notes: &'a mut Vec<Noted>,
+pub struct PushRecorder<'a> {
+    table: &'a mut Subscriptions,
+    notes: &'a mut Vec<PendingUpdate>,
     written: &'a mut Vec<u8>,
 }
 
 /// A push before it is encoded.
-pub(super) struct Noted {
+pub(super) struct PendingUpdate {
     pub topic: Topic,
     pub seq: u64,
     /// By [`super::envelope::Form`].
@@ -27,16 +27,20 @@ pub(super) struct Noted {
 /// What a push will say.
 pub(super) enum Content {
     /// Of the spot side.
-    Spot(Note),
+    Spot(SpotUpdate),
     /// Of perpetual markets, written already: where it stands.
     Written(Range<usize>),
     /// Of an account; topics of one event share it.
     User(Arc<UserEvent>),
 }
 
-impl<'a> Desk<'a> {
-    pub(super) fn new(table: &'a mut Table, notes: &'a mut Vec<Noted>, written: &'a mut Vec<u8>) -> Desk<'a> {
-        Desk { table, notes, written }
+impl<'a> PushRecorder<'a> {
+    pub(super) fn new(
+        table: &'a mut Subscriptions,
+        notes: &'a mut Vec<PendingUpdate>,
+        written: &'a mut Vec<u8>,
+    ) -> PushRecorder<'a> {
+        PushRecorder { table, notes, written }
     }
 
     /// Whether a note of the topic would be taken.
@@ -50,7 +54,7 @@ impl<'a> Desk<'a> {
     }
 
     /// Takes a note of the spot side.
-    pub fn spot(&mut self, topic: Topic, note: Note) {
+    pub fn spot(&mut self, topic: Topic, note: SpotUpdate) {
         self.put(topic, Content::Spot(note));
     }
 
@@ -82,7 +86,7 @@ impl<'a> Desk<'a> {
 
     fn put(&mut self, topic: Topic, content: Content) {
         if let Some((seq, is_wanted)) = self.table.number(topic) {
-            self.notes.push(Noted { topic, seq, is_wanted, content });
+            self.notes.push(PendingUpdate { topic, seq, is_wanted, content });
         }
     }
 }

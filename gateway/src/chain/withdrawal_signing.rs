@@ -48,7 +48,7 @@ pub enum NotSigned {
 
 /// What requests and the desk share.
 #[derive(Debug)]
-pub struct Desk {
+pub struct SigningQueue {
     call: Notify,
     /// Counts outcomes; who waits looks at the views whenever it changes.
     changed: watch::Sender<u64>,
@@ -65,9 +65,9 @@ pub struct Desk {
     figures: SignerFigures,
 }
 
-impl Default for Desk {
-    fn default() -> Desk {
-        Desk {
+impl Default for SigningQueue {
+    fn default() -> SigningQueue {
+        SigningQueue {
             call: Notify::new(),
             changed: watch::Sender::new(0),
             faults: Mutex::default(),
@@ -80,7 +80,7 @@ impl Default for Desk {
     }
 }
 
-impl Desk {
+impl SigningQueue {
     /// Whether there is a signer at all.
     pub fn is_open(&self) -> bool {
         // Relaxed: set once, before requests are served; nothing else follows from it.
@@ -197,12 +197,16 @@ struct Asked {
     address: Address,
     questions: mpsc::Sender<Question>,
     patience: Duration,
-    desk: Arc<Desk>,
+    desk: Arc<SigningQueue>,
     last: Cell<Instant>,
 }
 
 impl Asked {
-    fn new(mut signer: Box<dyn Signer>, patience: Duration, desk: Arc<Desk>) -> std::io::Result<Asked> {
+    fn new(
+        mut signer: Box<dyn Signer>,
+        patience: Duration,
+        desk: Arc<SigningQueue>,
+    ) -> std::io::Result<Asked> {
         let (sender, mut questions) = mpsc::channel(1);
         let address = signer.address();
         std::thread::Builder::new().name("signer".to_owned()).spawn(move || {
@@ -256,8 +260,8 @@ struct Tried {
 }
 
 /// Runs the desk.
-pub(super) struct Clerk {
-    desk: Arc<Desk>,
+pub(super) struct WithdrawalSigning {
+    desk: Arc<SigningQueue>,
     views: Arc<SharedViews>,
     config: Arc<Config>,
     ingress: Ingress,
@@ -268,17 +272,17 @@ pub(super) struct Clerk {
     asked_at: Option<Instant>,
 }
 
-impl Clerk {
+impl WithdrawalSigning {
     pub(super) fn new(
-        desk: Arc<Desk>,
+        desk: Arc<SigningQueue>,
         views: Arc<SharedViews>,
         config: Arc<Config>,
         ingress: Ingress,
         signer: Box<dyn Signer>,
-    ) -> std::io::Result<Clerk> {
+    ) -> std::io::Result<WithdrawalSigning> {
         let resumed = views.read().withdrawals().unsigned().map(|record| record.withdrawal).collect();
         desk.open();
-        Ok(Clerk {
+        Ok(WithdrawalSigning {
             signer: Asked::new(signer, config.signer_patience, desk.clone())?,
             desk,
             views,

@@ -8,18 +8,18 @@ type Page<T> = Box<[Option<T>; PAGE]>;
 
 /// See the module. Pages are there from where one of their values first is.
 #[derive(Clone, Debug)]
-pub struct Paged<T> {
+pub struct DenseMap<T> {
     pages: Vec<Option<Page<T>>>,
     len: usize,
 }
 
-impl<T> Default for Paged<T> {
-    fn default() -> Paged<T> {
-        Paged { pages: Vec::new(), len: 0 }
+impl<T> Default for DenseMap<T> {
+    fn default() -> DenseMap<T> {
+        DenseMap { pages: Vec::new(), len: 0 }
     }
 }
 
-impl<T> Paged<T> {
+impl<T> DenseMap<T> {
     /// The value of an id.
     #[inline]
     pub fn get(&self, id: u32) -> Option<&T> {
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn it_is_a_map() {
-        let (mut paged, mut plain) = (Paged::default(), BTreeMap::new());
+        let (mut paged, mut plain) = (DenseMap::default(), BTreeMap::new());
         for step in 0..20_000_u32 {
             let id = step.wrapping_mul(2_654_435_761) >> 20;
             if step % 3 == 0 {

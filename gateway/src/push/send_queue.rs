@@ -17,7 +17,7 @@ pub const FRAMES_MAX: usize = 256;
 
 /// A session as those see it that have something for it.
 #[derive(Debug, Default)]
-pub struct Outlet {
+pub struct SendQueue {
     frames: RefCell<VecDeque<Frame>>,
     answers_len: Cell<usize>,
     /// Resuming subscriptions that lost a frame.
@@ -38,7 +38,7 @@ struct Frame {
     is_answer: bool,
 }
 
-impl Outlet {
+impl SendQueue {
     /// Queues a push; false if there is no room for it.
     pub fn push(&self, text: &Utf8Bytes) -> bool {
         let mut frames = self.frames.borrow_mut();
@@ -168,14 +168,14 @@ mod tests {
 
     #[test]
     fn pushes_above_the_limit_are_dropped_and_answers_are_not() {
-        let outlet = Outlet::default();
+        let queue = SendQueue::default();
         let frame = Utf8Bytes::from_static("12345");
-        assert_eq!((0..300).filter(|_| outlet.push(&frame)).count(), FRAMES_MAX);
-        outlet.answer(frame.clone());
-        assert_eq!((outlet.len(), outlet.answers_len()), (FRAMES_MAX + 1, 5));
-        assert!(!outlet.push(&frame));
-        while outlet.take().is_some() {}
-        assert_eq!((outlet.len(), outlet.answers_len()), (0, 0));
-        assert!(outlet.push(&frame));
+        assert_eq!((0..300).filter(|_| queue.push(&frame)).count(), FRAMES_MAX);
+        queue.answer(frame.clone());
+        assert_eq!((queue.len(), queue.answers_len()), (FRAMES_MAX + 1, 5));
+        assert!(!queue.push(&frame));
+        while queue.take().is_some() {}
+        assert_eq!((queue.len(), queue.answers_len()), (0, 0));
+        assert!(queue.push(&frame));
     }
 }

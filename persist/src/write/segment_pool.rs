@@ -20,7 +20,7 @@ use std::time::Duration;
 const RETRY: Duration = Duration::from_millis(50);
 
 /// Where spares are made and taken.
-pub(crate) struct Supply {
+pub(crate) struct SegmentPool {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
@@ -68,8 +68,8 @@ pub(crate) struct Stock {
     pub(crate) next_number: u64,
 }
 
-impl Supply {
-    /// Without a thread (`is_threaded` false) [`Supply::work`] does its work.
+impl SegmentPool {
+    /// Without a thread (`is_threaded` false) [`SegmentPool::work`] does its work.
     pub(crate) fn start(
         is_threaded: bool,
         storage: Arc<dyn Storage>,
@@ -78,7 +78,7 @@ impl Supply {
         stock: Stock,
         status: Arc<JournalStatus>,
         gate: Arc<Gate>,
-    ) -> std::io::Result<Supply> {
+    ) -> std::io::Result<SegmentPool> {
         status.spares_are(stock.names.len(), false);
         let ready = Ready {
             names: stock.names.into(),
@@ -98,14 +98,14 @@ impl Supply {
             changed: Condvar::new(),
         });
         if !is_threaded {
-            return Ok(Supply { shared, thread: None });
+            return Ok(SegmentPool { shared, thread: None });
         }
         let theirs = shared.clone();
         let thread = std::thread::Builder::new().name("segments".to_string()).spawn(move || {
             abort_on_panic("segments");
             theirs.run();
         })?;
-        Ok(Supply { shared, thread: Some(thread) })
+        Ok(SegmentPool { shared, thread: Some(thread) })
     }
 
     /// Name of a spare, which is then the caller's.
@@ -138,7 +138,7 @@ impl Supply {
     }
 }
 
-impl Drop for Supply {
+impl Drop for SegmentPool {
     fn drop(&mut self) {
         self.shared.lock().is_stopped = true;
         self.shared.changed.notify_all();

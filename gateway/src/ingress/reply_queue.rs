@@ -1,6 +1,6 @@
 //! What boot and egress see of a worker: the lane it is given, and where its replies go.
 
-use super::phase::{EnginePhase, Unavailable};
+use super::engine_state::{SharedEngineState, Unavailable};
 use parking_lot::Mutex;
 use ringside_core::agent::Invoker;
 use ringside_core::command::Command;
@@ -52,7 +52,7 @@ impl Reply {
 }
 
 /// What a worker needs to publish: an input ring of its own and the number that its commands carry.
-pub struct Lane {
+pub struct CommandProducer {
     /// The ring.
     pub producer: Producer<Command>,
     /// The incarnation, never used before.
@@ -67,11 +67,11 @@ pub struct Lane {
     pub at_first: Option<fn()>,
 }
 
-impl Lane {
+impl CommandProducer {
     /// A lane that keeps a fifth of the ring for cancels and internal commands.
-    pub fn new(producer: Producer<Command>, source: u32) -> Lane {
+    pub fn new(producer: Producer<Command>, source: u32) -> CommandProducer {
         let reserved = producer.capacity() / 5;
-        Lane { producer, source, reserved, numbered: 0, invoker: None, at_first: None }
+        CommandProducer { producer, source, reserved, numbered: 0, invoker: None, at_first: None }
     }
 
     /// Why a command found no room.
@@ -81,7 +81,7 @@ impl Lane {
 
     /// Makes visible what was staged. True when everything behind the ring has run on it, and replies may have come.
     pub(super) fn show(&mut self) -> bool {
-        let Lane { producer, invoker, at_first, .. } = self;
+        let CommandProducer { producer, invoker, at_first, .. } = self;
         if let Some(invoker) = invoker {
             if let Some(ask) = at_first.take() {
                 ask();
@@ -96,9 +96,9 @@ impl Lane {
 }
 
 /// The shared end of one worker: boot puts the lane in, egress the replies. Share it in an `Arc`.
-pub struct Port {
-    pub(super) phase: Arc<EnginePhase>,
-    pub(super) lane: Mutex<Option<Lane>>,
+pub struct ReplyQueue {
+    pub(super) phase: Arc<SharedEngineState>,
+    pub(super) lane: Mutex<Option<CommandProducer>>,
     /// In the order in which they came. Held for the time of a push or an exchange of lists, and a list that was taken comes
     /// back empty, so that no reply takes memory anew.
     pub(super) replies: Mutex<Vec<Reply>>,
@@ -107,10 +107,10 @@ pub struct Port {
     pub(super) answered: AtomicU64,
 }
 
-impl Port {
+impl ReplyQueue {
     /// A port without a lane yet.
-    pub fn new(phase: Arc<EnginePhase>) -> Port {
-        Port {
+    pub fn new(phase: Arc<SharedEngineState>) -> ReplyQueue {
+        ReplyQueue {
             phase,
             lane: Mutex::new(None),
             replies: Mutex::default(),
@@ -120,12 +120,12 @@ impl Port {
         }
     }
 
-    /// Gives the worker its lane, once, before the phase becomes [`Phase::Running`].
-    pub fn attach(&self, lane: Lane) {
+    /// Gives the worker its lane, once, before the phase becomes [`EngineState::Running`].
+    pub fn attach(&self, lane: CommandProducer) {
         *self.lane.lock() = Some(lane);
     }
 
-    /// Hands a reply over; the worker looks at it after the next [`Port::wake`].
+    /// Hands a reply over; the worker looks at it after the next [`ReplyQueue::wake`].
     pub fn reply(&self, reply: Reply) {
         self.replies.lock().push(reply);
         // Relaxed: a figure; nothing follows from it. Egress alone writes it.

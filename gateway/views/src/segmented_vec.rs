@@ -6,18 +6,18 @@ const CHUNK: usize = 1024;
 /// Rows in order of arrival. The last chunk grows by doubling, so that a list of few rows stays small, and its rows are
 /// one step away, so that appending to one of many lists touches little memory.
 #[derive(Clone, Debug)]
-pub struct Chunked<T> {
+pub struct SegmentedVec<T> {
     last: Vec<T>,
     full: Vec<Box<[T]>>,
 }
 
-impl<T> Default for Chunked<T> {
-    fn default() -> Chunked<T> {
-        Chunked { last: Vec::new(), full: Vec::new() }
+impl<T> Default for SegmentedVec<T> {
+    fn default() -> SegmentedVec<T> {
+        SegmentedVec { last: Vec::new(), full: Vec::new() }
     }
 }
 
-impl<T> Chunked<T> {
+impl<T> SegmentedVec<T> {
     /// Adds a row at the end.
     #[inline]
     pub fn push(&mut self, row: T) {
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn behaves_like_a_vector() {
-        let mut list = Chunked::default();
+        let mut list = SegmentedVec::default();
         assert_eq!((list.len(), list.is_empty(), list.last()), (0, true, None));
         for value in 0..3 * CHUNK + 7 {
             list.push(value);

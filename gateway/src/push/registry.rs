@@ -1,6 +1,6 @@
 //! Who wants what, across workers, and the queue of pushes to each of them.
 //!
-//! [`Hub`] counts the listeners of each topic, numbers its pushes and holds the latest for those who ask to go on. Nothing
+//! [`SubscriptionRegistry`] counts the listeners of each topic, numbers its pushes and holds the latest for those who ask to go on. Nothing
 //! here waits: a worker that is too far behind loses frames. What pushes say, sessions and sockets are not known here.
 
 use super::envelope::{Form, Push};
@@ -31,20 +31,20 @@ const HELD_LEN_IN_ALL: usize = 128 << 20;
 const LINGER: Duration = Duration::from_secs(60);
 
 /// The shared end of all workers. Share it in an `Arc`.
-pub struct Hub {
-    pub(super) table: Mutex<Table>,
+pub struct SubscriptionRegistry {
+    pub(super) table: Mutex<Subscriptions>,
     /// Grows when the public topics of perpetual markets that someone listens to change; read without the table.
     streams_changed: AtomicU64,
     /// By index of the worker.
-    pub ports: Vec<PushPort>,
+    pub ports: Vec<WorkerQueue>,
     pub(super) clock: Clock,
 }
 
 /// One worker's queue of pushes.
 #[derive(Default)]
-pub struct PushPort {
+pub struct WorkerQueue {
     /// Batches, oldest first.
-    batches: SegQueue<Arc<Batch>>,
+    batches: SegQueue<Arc<FrameBatch>>,
     backlog_len: AtomicUsize,
     subscriptions: AtomicUsize,
     has_lost: AtomicBool,
@@ -61,22 +61,22 @@ pub struct PushPort {
 }
 
 /// Frames of one stretch of commands.
-pub struct Batch {
+pub struct FrameBatch {
     /// In order.
     pub pushes: Vec<Push>,
     len: usize,
 }
 
-impl Batch {
-    pub(super) fn new(pushes: Vec<Push>) -> Batch {
+impl FrameBatch {
+    pub(super) fn new(pushes: Vec<Push>) -> FrameBatch {
         let len = pushes.iter().map(Push::len).sum();
-        Batch { pushes, len }
+        FrameBatch { pushes, len }
     }
 }
 
-impl PushPort {
+impl WorkerQueue {
     /// The next batch.
-    pub fn take(&self) -> Option<Arc<Batch>> {
+    pub fn take(&self) -> Option<Arc<FrameBatch>> {
         let batch = self.batches.pop()?;
         self.backlog_len.fetch_sub(batch.len, Ordering::Relaxed);
         Some(batch)
@@ -88,7 +88,7 @@ impl PushPort {
     }
 
     /// Hands a batch over, unless too much waits already.
-    pub(super) fn give(&self, batch: &Arc<Batch>) {
+    pub(super) fn give(&self, batch: &Arc<FrameBatch>) {
         if self.subscriptions.load(Ordering::Relaxed) == 0 {
             return;
         }
@@ -106,7 +106,7 @@ impl PushPort {
 
 /// What is known of every topic.
 #[derive(Default)]
-pub(super) struct Table {
+pub(super) struct Subscriptions {
     topics: TopicMap<TopicState>,
     /// The public ones of perpetual markets among them.
     live: Vec<LiveTopic>,
@@ -146,7 +146,7 @@ struct Held {
     len: usize,
     /// The last number that was put in.
     last: u64,
-    /// How often the topic stands in [`Table::left`].
+    /// How often the topic stands in [`Subscriptions::left`].
     leavings: u32,
 }
 
@@ -159,14 +159,14 @@ pub struct Entry {
     pub again: Option<Vec<Utf8Bytes>>,
 }
 
-impl Hub {
+impl SubscriptionRegistry {
     /// For so many workers.
-    pub fn new(workers: usize, clock: Clock) -> Hub {
+    pub fn new(workers: usize, clock: Clock) -> SubscriptionRegistry {
         let streams_changed = AtomicU64::default();
-        Hub {
+        SubscriptionRegistry {
             table: Mutex::default(),
             streams_changed,
-            ports: (0..workers).map(|_| PushPort::default()).collect(),
+            ports: (0..workers).map(|_| WorkerQueue::default()).collect(),
             clock,
         }
     }
@@ -277,7 +277,7 @@ impl Held {
     }
 }
 
-impl Table {
+impl Subscriptions {
     /// Whether nobody listens to anything.
     pub(super) fn is_empty(&self) -> bool {
         self.topics.is_empty()
@@ -381,16 +381,16 @@ mod tests {
 
     #[test]
     fn what_is_held_goes_a_minute_after_the_last_leaving_however_often_it_was_left() {
-        let hub = Hub::new(1, Clock::manual(1_700_000_000_000));
+        let registry = SubscriptionRegistry::new(1, Clock::manual(1_700_000_000_000));
         let accounts = 20_000;
         for _ in 0..3 {
             for account in 0..accounts {
-                hub.enter(WORKER, own(account), Form::Numbered, None);
-                hub.leave(WORKER, own(account), Form::Numbered);
+                registry.enter(WORKER, own(account), Form::Numbered, None);
+                registry.leave(WORKER, own(account), Form::Numbered);
             }
         }
-        hub.enter(WORKER, own(7), Form::Numbered, None);
-        let table = &mut *hub.table.lock();
+        registry.enter(WORKER, own(7), Form::Numbered, None);
+        let table = &mut *registry.table.lock();
         let long_after = Instant::now() + LINGER;
         let (first_turns, last_turn) = (table.left[0].0, table.left[2 * accounts as usize].0);
         table.forget(first_turns);
@@ -405,23 +405,23 @@ mod tests {
 
     #[test]
     fn numbers_go_on_upwards_where_the_clock_does_not() {
-        let hub = Hub::new(1, Clock::manual(1_700_000_000_000));
-        let begun = hub.enter(WORKER, own(7), Form::Channel, None).since;
+        let registry = SubscriptionRegistry::new(1, Clock::manual(1_700_000_000_000));
+        let begun = registry.enter(WORKER, own(7), Form::Channel, None).since;
         let mut last = begun;
         for _ in 0..3 {
-            let (seq, _) = hub.table.lock().number(own(7)).expect("someone listens");
+            let (seq, _) = registry.table.lock().number(own(7)).expect("someone listens");
             assert_eq!(seq, last + 1);
             last = seq;
         }
-        hub.leave(WORKER, own(7), Form::Channel);
-        assert!(!hub.table.lock().is_wanted(own(7)), "nobody listens and nothing is held");
-        assert_eq!(hub.enter(WORKER, own(7), Form::Channel, None).since, last, "the same instant");
+        registry.leave(WORKER, own(7), Form::Channel);
+        assert!(!registry.table.lock().is_wanted(own(7)), "nobody listens and nothing is held");
+        assert_eq!(registry.enter(WORKER, own(7), Form::Channel, None).since, last, "the same instant");
     }
 
     #[test]
     fn what_waits_for_a_worker_has_a_bound_and_what_is_lost_is_told_once() {
-        let port = PushPort::default();
-        let batch = |len| Arc::new(Batch { pushes: Vec::new(), len });
+        let port = WorkerQueue::default();
+        let batch = |len| Arc::new(FrameBatch { pushes: Vec::new(), len });
         port.give(&batch(1));
         assert!(port.take().is_none(), "nobody listens here");
         port.subscriptions.store(1, Ordering::Relaxed);

@@ -3,12 +3,12 @@
 //! The board sees every command with the views as they are after it. Per market it holds what no view does (the mean of the
 //! marks) and what is followed for each topic. Nothing is written for topics that nobody listens to.
 
-use super::desk::Desk;
-use super::hub::LiveTopic;
 use super::perpetual::{At, Changed, Due, Label, Market, SPEEDS, Start, Stream};
+use super::recorder::PushRecorder;
+use super::registry::LiveTopic;
 use super::topic::{Topic, TopicMap};
 use crate::dialect::fapi::words;
-use crate::egress::Told;
+use crate::egress::CommandEvents;
 use ringside_core::command;
 use ringside_core::event::{self, Event};
 use ringside_core::ids::{ALL_MARKETS, FIRST_PERPETUAL, MarketId};
@@ -25,9 +25,9 @@ const BEAT_MS: i64 = 50;
 const SAMPLES: usize = 60;
 
 /// See the module.
-pub struct Board {
-    markets: Vec<MarketBoard>,
-    /// The hub's count when the topics were last looked at.
+pub struct FuturesPublisher {
+    markets: Vec<MarketPublisher>,
+    /// The registry's count when the topics were last looked at.
     changed: u64,
     /// Time of the last command, UNIX milliseconds.
     time_ms: i64,
@@ -53,7 +53,7 @@ pub struct Board {
 }
 
 /// One market.
-struct MarketBoard {
+struct MarketPublisher {
     market: Market,
     lower: String,
     marks: VecDeque<Price>,
@@ -65,7 +65,7 @@ struct MarketBoard {
 /// A topic that someone listens to, in one market.
 struct Followed {
     topic: Topic,
-    /// Of the hub.
+    /// Of the registry.
     birth: u64,
     stream: Box<dyn Stream>,
 }
@@ -77,12 +77,12 @@ struct Now<'a> {
     now_ms: i64,
 }
 
-impl MarketBoard {
+impl MarketPublisher {
     /// Asks what is followed here, each in turn.
     fn ask(
         &mut self,
         now: &Now<'_>,
-        (desk, arrays): (&mut Desk<'_>, &mut Vec<(Topic, Vec<u8>)>),
+        (recorder, arrays): (&mut PushRecorder<'_>, &mut Vec<(Topic, Vec<u8>)>),
         mut ask: impl FnMut(&mut dyn Stream, &mut At<'_, '_>),
     ) {
         for Followed { topic, stream, .. } in &mut self.followed {
@@ -90,15 +90,15 @@ impl MarketBoard {
             let array = if is_row { Some(&mut *arrays) } else { None };
             let Now { views, time_ms, now_ms } = *now;
             let market = &self.market;
-            ask(&mut **stream, &mut At { topic: *topic, market, views, time_ms, now_ms, desk, array });
+            ask(&mut **stream, &mut At { topic: *topic, market, views, time_ms, now_ms, recorder, array });
         }
     }
 }
 
-impl Board {
+impl FuturesPublisher {
     /// A board that goes on where these views are.
-    pub fn new(views: &Views) -> Board {
-        let mut board = Board {
+    pub fn new(views: &Views) -> FuturesPublisher {
+        let mut board = FuturesPublisher {
             markets: Vec::new(),
             changed: 0,
             time_ms: views.time_ns().div_euclid(1_000_000),
@@ -148,7 +148,7 @@ impl Board {
                 let update = views.perpetuals().book(listed.market).map_or(0, Book::update_id);
                 let label = Label::of(listed);
                 let (id, book_ms) = (listed.market, listed.book_ms);
-                self.markets.push(MarketBoard {
+                self.markets.push(MarketPublisher {
                     market: Market { id, label, update, book_ms, mean: 0 },
                     lower: listed.symbol().to_ascii_lowercase(),
                     marks: VecDeque::with_capacity(SAMPLES),
@@ -163,50 +163,57 @@ impl Board {
     }
 
     /// Follows a command that nobody wants to know more of.
-    pub fn skip(&mut self, told: Told<'_>, views: &Views) {
+    pub fn skip(&mut self, told: CommandEvents<'_>, views: &Views) {
         self.follow(told, views);
         self.finish(told, views);
     }
 
-    /// Tells what a command has to tell, with the views after it. `changed` is the hub's count of changed topics, `now_ms` the clock.
-    pub fn command(&mut self, changed: u64, now_ms: i64, told: Told<'_>, views: &Views, desk: &mut Desk<'_>) {
-        self.look(changed, desk.live());
+    /// Tells what a command has to tell, with the views after it. `changed` is the registry's count of changed topics, `now_ms` the clock.
+    pub fn command(
+        &mut self,
+        changed: u64,
+        now_ms: i64,
+        told: CommandEvents<'_>,
+        views: &Views,
+        recorder: &mut PushRecorder<'_>,
+    ) {
+        self.look(changed, recorder.live());
         if self.follow(told, views) {
-            self.look(changed, desk.live());
+            self.look(changed, recorder.live());
         }
         let time_ms = told.first().map_or(0, |event| event.time_ns.div_euclid(1_000_000));
         let now = Now { views, time_ms, now_ms };
         if time_ms >= self.closes_ms {
-            self.close(&now, desk);
+            self.close(&now, recorder);
         }
         self.touched.clear();
         for event in told.part(&self.wanted) {
             let kind = event::Kind::from_code(event.kind).filter(|kind| self.wanted.contains(kind));
             let Some(market) = kind.and_then(|kind| market_of(kind, event)) else { continue };
             let Some(board) = find(&mut self.markets, market) else { continue };
-            board.ask(&now, (desk, &mut self.arrays), |stream, at| stream.event(event, at));
+            board.ask(&now, (recorder, &mut self.arrays), |stream, at| stream.event(event, at));
             if !self.touched.contains(&market) {
                 self.touched.push(market);
             }
         }
         for market in &self.touched {
             if let Some(board) = find(&mut self.markets, *market) {
-                board.ask(&now, (desk, &mut self.arrays), |stream, at| stream.end(at));
+                board.ask(&now, (recorder, &mut self.arrays), |stream, at| stream.end(at));
             }
         }
         self.touched.clear();
-        self.levels(told.part(&[event::Kind::Depth]), &now, desk);
+        self.levels(told.part(&[event::Kind::Depth]), &now, recorder);
         if self.finish(told, views) {
             let third = self.second.div_euclid(3);
             let is_third = std::mem::replace(&mut self.third, third) != third;
             for board in &mut self.markets {
-                board.ask(&now, (desk, &mut self.arrays), |stream, at| stream.second(is_third, at));
+                board.ask(&now, (recorder, &mut self.arrays), |stream, at| stream.second(is_third, at));
             }
         }
-        self.send_arrays(desk);
+        self.send_arrays(recorder);
     }
 
-    /// Whether [`Board::due`] has something to look at.
+    /// Whether [`FuturesPublisher::due`] has something to look at.
     pub fn is_due(&self, changed: u64, now_ms: impl FnOnce() -> i64) -> bool {
         changed != self.changed || (self.is_timed && Some(now_ms().div_euclid(BEAT_MS)) != self.beat)
     }
@@ -217,8 +224,8 @@ impl Board {
     }
 
     /// Tells what the clock has made due. Between two commands, with the views as they are.
-    pub fn due(&mut self, changed: u64, now_ms: i64, views: &Views, desk: &mut Desk<'_>) {
-        self.look(changed, desk.live());
+    pub fn due(&mut self, changed: u64, now_ms: i64, views: &Views, recorder: &mut PushRecorder<'_>) {
+        self.look(changed, recorder.live());
         if !self.is_timed {
             self.beat = None;
             return;
@@ -233,13 +240,13 @@ impl Board {
         let due = Due(std::array::from_fn(|place| passed[place] != before[place]));
         let now = Now { views, time_ms: self.time_ms, now_ms };
         for board in &mut self.markets {
-            board.ask(&now, (desk, &mut self.arrays), |stream, at| stream.beat(&due, at));
+            board.ask(&now, (recorder, &mut self.arrays), |stream, at| stream.beat(&due, at));
         }
-        self.send_arrays(desk);
+        self.send_arrays(recorder);
     }
 
     /// Takes in new markets and new rules; says whether there are new markets.
-    fn follow(&mut self, told: Told<'_>, views: &Views) -> bool {
+    fn follow(&mut self, told: CommandEvents<'_>, views: &Views) -> bool {
         let is_rule = |event: &Event| {
             event.get::<event::PerpetualListed>().is_some()
                 || event.get::<event::PerpetualSetting>().is_some()
@@ -253,7 +260,7 @@ impl Board {
     }
 
     /// Takes in what is kept whoever listens; says whether this command begins a second.
-    fn finish(&mut self, told: Told<'_>, views: &Views) -> bool {
+    fn finish(&mut self, told: CommandEvents<'_>, views: &Views) -> bool {
         for event in told.part(&[event::Kind::Depth, event::Kind::PerpetualStateChanged]) {
             if let Some(depth) = event.get::<event::Depth>()
                 && let Some(board) = self.market_mut(depth.market)
@@ -324,7 +331,7 @@ impl Board {
     }
 
     /// Books that a command changed.
-    fn levels(&mut self, events: &[Event], now: &Now<'_>, desk: &mut Desk<'_>) {
+    fn levels(&mut self, events: &[Event], now: &Now<'_>, recorder: &mut PushRecorder<'_>) {
         for event in events {
             let Some(depth) = event.get::<event::Depth>() else { continue };
             let Some(board) = find(&mut self.markets, depth.market) else { continue };
@@ -333,15 +340,15 @@ impl Board {
             }
             self.touched.push(depth.market);
             let changed = Changed { market: depth.market, events };
-            board.ask(now, (desk, &mut self.arrays), |stream, at| stream.levels(&changed, at));
+            board.ask(now, (recorder, &mut self.arrays), |stream, at| stream.levels(&changed, at));
         }
     }
 
     /// Closes what wants to be closed by the time of commands.
-    fn close(&mut self, now: &Now<'_>, desk: &mut Desk<'_>) {
+    fn close(&mut self, now: &Now<'_>, recorder: &mut PushRecorder<'_>) {
         let mut closes_ms = i64::MAX;
         for board in &mut self.markets {
-            board.ask(now, (desk, &mut self.arrays), |stream, at| {
+            board.ask(now, (recorder, &mut self.arrays), |stream, at| {
                 if stream.closes_ms() <= at.time_ms {
                     stream.close(at);
                 }
@@ -351,21 +358,21 @@ impl Board {
         self.closes_ms = closes_ms;
     }
 
-    fn send_arrays(&mut self, desk: &mut Desk<'_>) {
+    fn send_arrays(&mut self, recorder: &mut PushRecorder<'_>) {
         for (topic, rows) in self.arrays.drain(..) {
-            desk.payload(topic, |out| {
+            recorder.payload(topic, |out| {
                 out.extend_from_slice(&rows);
                 out.push(b']');
             });
         }
     }
 
-    fn market_mut(&mut self, market: MarketId) -> Option<&mut MarketBoard> {
+    fn market_mut(&mut self, market: MarketId) -> Option<&mut MarketPublisher> {
         find(&mut self.markets, market)
     }
 }
 
-impl MarketBoard {
+impl MarketPublisher {
     /// Takes in a second's mark, if there is one.
     fn sample(&mut self, mark: Price) {
         if mark <= 0 {
@@ -380,7 +387,7 @@ impl MarketBoard {
     }
 }
 
-fn find(markets: &mut [MarketBoard], market: MarketId) -> Option<&mut MarketBoard> {
+fn find(markets: &mut [MarketPublisher], market: MarketId) -> Option<&mut MarketPublisher> {
     markets.get_mut(market.checked_sub(FIRST_PERPETUAL)? as usize)
 }
 

@@ -20,7 +20,7 @@ const PAGE_LEN: usize = 4_096;
 const NAPS: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(100)];
 
 /// The empty chunks of one queue.
-pub struct Spares<T> {
+pub struct ChunkPool<T> {
     chunks: SegQueue<Vec<T>>,
     /// How many are kept.
     wanted: AtomicUsize,
@@ -28,19 +28,19 @@ pub struct Spares<T> {
     row: OnceLock<T>,
 }
 
-impl<T> Default for Spares<T> {
-    fn default() -> Spares<T> {
-        Spares { chunks: SegQueue::new(), wanted: AtomicUsize::new(SPARES), row: OnceLock::new() }
+impl<T> Default for ChunkPool<T> {
+    fn default() -> ChunkPool<T> {
+        ChunkPool { chunks: SegQueue::new(), wanted: AtomicUsize::new(SPARES), row: OnceLock::new() }
     }
 }
 
-impl<T> fmt::Debug for Spares<T> {
+impl<T> fmt::Debug for ChunkPool<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} spare chunks", self.chunks.len())
     }
 }
 
-impl<T: Copy> Spares<T> {
+impl<T: Copy> ChunkPool<T> {
     /// An empty chunk, of which `row` will be the first.
     pub(super) fn take(&self, row: T) -> Vec<T> {
         self.row.get_or_init(|| row);
@@ -74,12 +74,12 @@ impl<T: Copy> Spares<T> {
 }
 
 /// Something that runs short of chunks.
-pub trait Restock: Send + Sync {
+pub trait Refill: Send + Sync {
     /// Makes chunks until there are as many as are kept; how many that was.
     fn restock(&self) -> usize;
 }
 
-impl<T: Copy + Send + Sync> Restock for Spares<T> {
+impl<T: Copy + Send + Sync> Refill for ChunkPool<T> {
     fn restock(&self) -> usize {
         let Some(row) = self.row.get() else { return 0 };
         let mut made = 0;
@@ -101,19 +101,19 @@ impl<T: Copy + Send + Sync> Restock for Spares<T> {
 }
 
 /// Keeps spares up.
-pub struct Restocker {
-    spares: Vec<Arc<dyn Restock>>,
+pub struct Refiller {
+    spares: Vec<Arc<dyn Refill>>,
     has_made: bool,
 }
 
-impl Restocker {
+impl Refiller {
     /// Of these queues.
-    pub fn new(spares: Vec<Arc<dyn Restock>>) -> Restocker {
-        Restocker { spares, has_made: false }
+    pub fn new(spares: Vec<Arc<dyn Refill>>) -> Refiller {
+        Refiller { spares, has_made: false }
     }
 }
 
-impl Agent for Restocker {
+impl Agent for Refiller {
     fn name(&self) -> &str {
         "restocker"
     }

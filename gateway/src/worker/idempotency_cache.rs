@@ -60,7 +60,7 @@ pub enum Known<'a> {
 
 /// Keys in use. Locked for a lookup at a time, and only by requests that carry a key.
 #[derive(Default)]
-pub struct Replays(Mutex<Table>);
+pub struct IdempotencyCache(Mutex<Table>);
 
 #[derive(Default)]
 struct Table {
@@ -85,7 +85,7 @@ enum State {
     Refused(u16, Bytes),
 }
 
-impl Replays {
+impl IdempotencyCache {
     /// Takes the key for a request that begins now, or says why not.
     pub fn claim(&self, keyed: Keyed) -> Known<'_> {
         let table = &mut *self.0.lock();
@@ -144,7 +144,7 @@ impl Table {
 
 /// A key in use by a running request.
 pub struct Claim<'a> {
-    replays: &'a Replays,
+    replays: &'a IdempotencyCache,
     keyed: Keyed,
 }
 
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_key_runs_once_at_a_time() {
-        let replays = Replays::default();
+        let replays = IdempotencyCache::default();
         let Known::Fresh(claim) = replays.claim(keyed("a", b"1")) else { panic!("it is new") };
         assert!(matches!(replays.claim(keyed("a", b"1")), Known::Conflict));
         assert!(matches!(replays.claim(keyed("a", b"2")), Known::Conflict));
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_refusal_is_repeated_to_the_same_body_only() {
-        let replays = Replays::default();
+        let replays = IdempotencyCache::default();
         let Known::Fresh(claim) = replays.claim(keyed("a", b"1")) else { panic!("it is new") };
         claim.refused(400, Bytes::from_static(b"no"));
         assert!(matches!(replays.claim(keyed("a", b"1")), Known::Refused(400, answer) if answer == "no"));
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn what_is_refused_at_length_is_not_kept() {
-        let replays = Replays::default();
+        let replays = IdempotencyCache::default();
         for (len, is_kept) in [(REFUSAL_LEN_MAX, true), (REFUSAL_LEN_MAX + 1, false)] {
             let keyed = keyed(&len.to_string(), b"1");
             let Known::Fresh(claim) = replays.claim(keyed) else { panic!("it is new") };
@@ -225,7 +225,7 @@ mod tests {
     /// Whoever sends refusals without end pushes out their own.
     #[test]
     fn the_account_with_most_refusals_loses_its_oldest_first() {
-        let replays = Replays::default();
+        let replays = IdempotencyCache::default();
         let refuse = |account: AccountId, key: usize| {
             let keyed = Keyed::new(account, "orders", &key.to_string(), b"1");
             let Known::Fresh(claim) = replays.claim(keyed) else { panic!("it is new") };

@@ -3,18 +3,18 @@
 //! Funding gives a million owners a row each, in one command: one row of one market stands with its owner and takes no memory of
 //! its own.
 
-use super::paged::Paged;
+use super::dense_map::DenseMap;
 use ringside_core::ids::MarketId;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 /// A row: its id and its place.
-pub(super) type Placed = (u64, u64);
+pub(super) type RowRef = (u64, u64);
 
 /// See the module.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Lists {
-    owners: Paged<Owned>,
+pub(super) struct OwnerIndex {
+    owners: DenseMap<Owned>,
 }
 
 /// What an owner has. There is at least one list, and none is empty.
@@ -27,13 +27,13 @@ enum Owned {
 /// Rows of an owner in a market, by ascending ids.
 #[derive(Clone, Debug)]
 enum List {
-    One(Placed),
+    One(RowRef),
     Many(Box<Many>),
 }
 
 #[derive(Clone, Debug)]
 struct Many {
-    rows: VecDeque<Placed>,
+    rows: VecDeque<RowRef>,
     /// The greatest id so far, so that the list's end, which nobody has looked at for long, is written and not read.
     newest: u64,
     /// Whether some id came after a greater one: else places ascend as well, and what goes first stands first.
@@ -42,10 +42,10 @@ struct Many {
 
 const _: () = assert!(size_of::<Option<Owned>>() == 32);
 
-impl Lists {
+impl OwnerIndex {
     /// Adds a row, whose place is the greatest.
     #[inline]
-    pub(super) fn push(&mut self, owner: u32, market: MarketId, row: Placed) {
+    pub(super) fn push(&mut self, owner: u32, market: MarketId, row: RowRef) {
         let mut is_new = false;
         let owned = self.owners.get_or_insert_with(owner, || {
             is_new = true;
@@ -98,7 +98,7 @@ impl Lists {
 }
 
 impl Owned {
-    fn push(&mut self, market: MarketId, row: Placed) {
+    fn push(&mut self, market: MarketId, row: RowRef) {
         match self {
             Owned::One(own, list) if *own == market => list.push(row),
             Owned::One(own, list) => {
@@ -116,7 +116,7 @@ impl Owned {
 }
 
 impl List {
-    fn push(&mut self, row: Placed) {
+    fn push(&mut self, row: RowRef) {
         if let List::One(first) = self {
             let (newest, rows) = (first.0, VecDeque::from([*first]));
             *self = List::Many(Box::new(Many { rows, newest, is_mixed: false }));
@@ -160,16 +160,16 @@ impl List {
 
 /// Rows of one owner in one market, by ascending ids: two pieces, one behind the other.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rows<'a>(&'a [Placed], &'a [Placed]);
+pub(super) struct Rows<'a>(&'a [RowRef], &'a [RowRef]);
 
 impl<'a> Rows<'a> {
     /// All of them.
-    pub(super) fn iter(self) -> impl DoubleEndedIterator<Item = &'a Placed> {
+    pub(super) fn iter(self) -> impl DoubleEndedIterator<Item = &'a RowRef> {
         self.0.iter().chain(self.1)
     }
 
     /// Number of leading rows for which `holds` is true, where it holds for no other.
-    pub(super) fn partition_point(self, mut holds: impl FnMut(&Placed) -> bool) -> usize {
+    pub(super) fn partition_point(self, mut holds: impl FnMut(&RowRef) -> bool) -> usize {
         match self.0.partition_point(&mut holds) {
             front if front == self.0.len() => front + self.1.partition_point(holds),
             front => front,
@@ -177,9 +177,9 @@ impl<'a> Rows<'a> {
     }
 
     /// Those of a stretch that there are.
-    pub(super) fn range(self, places: Range<usize>) -> impl DoubleEndedIterator<Item = &'a Placed> {
+    pub(super) fn range(self, places: Range<usize>) -> impl DoubleEndedIterator<Item = &'a RowRef> {
         let middle = self.0.len();
-        let piece = |rows: &'a [Placed], before: usize| {
+        let piece = |rows: &'a [RowRef], before: usize| {
             let end = places.end.saturating_sub(before).min(rows.len());
             &rows[places.start.saturating_sub(before).min(end)..end]
         };
@@ -200,8 +200,8 @@ mod tests {
     /// Rows come with rising places and mostly rising ids, and go in the order of their places.
     #[test]
     fn they_are_what_plain_lists_are() {
-        let mut lists = Lists::default();
-        let mut plain: BTreeMap<(u32, MarketId), Vec<Placed>> = BTreeMap::new();
+        let mut lists = OwnerIndex::default();
+        let mut plain: BTreeMap<(u32, MarketId), Vec<RowRef>> = BTreeMap::new();
         let mut rows = VecDeque::new();
         let mut random = 7_u64;
         for place in 0..30_000 {

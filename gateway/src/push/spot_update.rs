@@ -1,5 +1,5 @@
 //! What a push of the spot side will say. Noted while the views are held, so notes are copies of records and nothing is written as
-//! text before [`Note::encode`].
+//! text before [`SpotUpdate::encode`].
 
 use super::topic::Topic;
 use crate::dialect::spot::{encode, push};
@@ -16,7 +16,7 @@ use std::ops::Range;
 
 /// What a push will say.
 #[derive(Clone, Debug)]
-pub enum Note {
+pub enum SpotUpdate {
     /// An order of the account.
     Order {
         /// As it was at this moment of the command.
@@ -28,7 +28,7 @@ pub enum Note {
     },
     /// A balance row.
     Balance(BalanceRow),
-    /// Levels that changed, in [`super::spot::Notebook::levels`].
+    /// Levels that changed, in [`super::spot_publisher::SpotPublisher::levels`].
     Depth {
         /// First and last update id.
         updates: (u64, u64),
@@ -45,16 +45,16 @@ pub enum Note {
     Kline(Kline, Interval, bool),
 }
 
-impl Note {
+impl SpotUpdate {
     /// `type` of the frame.
     pub fn frame_type(&self) -> &'static str {
         match self {
-            Note::Order { .. } => "spot_user_order",
-            Note::Balance(_) => "spot_user_balance",
-            Note::Depth { .. } => "spot_depth_diff",
-            Note::Trade(_) => "spot_trade",
-            Note::Ticker(_) => "spot_ticker",
-            Note::Kline(..) => "spot_kline_update",
+            SpotUpdate::Order { .. } => "spot_user_order",
+            SpotUpdate::Balance(_) => "spot_user_balance",
+            SpotUpdate::Depth { .. } => "spot_depth_diff",
+            SpotUpdate::Trade(_) => "spot_trade",
+            SpotUpdate::Ticker(_) => "spot_ticker",
+            SpotUpdate::Kline(..) => "spot_kline_update",
         }
     }
 
@@ -62,20 +62,20 @@ impl Note {
     pub fn encode(&self, out: &mut Vec<u8>, topic: Topic, levels: &[(Price, i128)], markets: &MarketView) {
         let market = |market: MarketId| markets.get(market).expect("what is traded is listed");
         match self {
-            Note::Order { record, is_beginning, fill } => {
+            SpotUpdate::Order { record, is_beginning, fill } => {
                 write(out, &push::order(record, market(record.market), *is_beginning, fill.as_ref()));
             }
-            Note::Balance(row) => {
+            SpotUpdate::Balance(row) => {
                 let token = markets.asset_name(row.asset).and_then(padded).unwrap_or_default();
                 write(out, &encode::balance(token, row));
             }
-            Note::Depth { updates, bids, asks } => {
+            SpotUpdate::Depth { updates, bids, asks } => {
                 let (bids, asks) = (&levels[bids.clone()], &levels[asks.clone()]);
                 write(out, &push::depth_diff(market(topic.id), *updates, bids, asks));
             }
-            Note::Trade(trade) => write(out, &encode::trade(trade, market(topic.id))),
-            Note::Ticker(ticker) => write(out, &push::ticker(ticker, market(topic.id))),
-            Note::Kline(kline, interval, is_closed) => {
+            SpotUpdate::Trade(trade) => write(out, &encode::trade(trade, market(topic.id))),
+            SpotUpdate::Ticker(ticker) => write(out, &push::ticker(ticker, market(topic.id))),
+            SpotUpdate::Kline(kline, interval, is_closed) => {
                 write(out, &push::kline(kline, *interval, *is_closed, market(topic.id)));
             }
         }

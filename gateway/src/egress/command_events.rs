@@ -16,20 +16,20 @@ const _: () = {
 
 /// The events of one command, [`ringside_core::event::Done`] last.
 #[derive(Clone, Copy, Debug)]
-pub struct Told<'a> {
+pub struct CommandEvents<'a> {
     events: &'a [Event],
     spans: Option<&'a Spans>,
 }
 
-impl<'a> Told<'a> {
+impl<'a> CommandEvents<'a> {
     /// A command of few events.
-    pub fn new(events: &'a [Event]) -> Told<'a> {
-        Told { events, spans: None }
+    pub fn new(events: &'a [Event]) -> CommandEvents<'a> {
+        CommandEvents { events, spans: None }
     }
 
     /// A long command, of which `spans` has noted every event.
-    pub(super) fn long(events: &'a [Event], spans: &'a Spans) -> Told<'a> {
-        Told { events, spans: Some(spans) }
+    pub(super) fn long(events: &'a [Event], spans: &'a Spans) -> CommandEvents<'a> {
+        CommandEvents { events, spans: Some(spans) }
     }
 
     /// A stretch that has all events of these kinds, and may have others: whoever wants few of an hour's funding, which has two
@@ -42,7 +42,7 @@ impl<'a> Told<'a> {
     }
 }
 
-impl Deref for Told<'_> {
+impl Deref for CommandEvents<'_> {
     type Target = [Event];
 
     fn deref(&self) -> &[Event] {
@@ -104,13 +104,13 @@ mod tests {
         for _ in 0..2 {
             spans.note(&events[..2]);
             spans.note(&events[2..]);
-            let told = Told::long(&events, &spans);
+            let told = CommandEvents::long(&events, &spans);
             assert_eq!(told.part(&[Kind::Depth]), &events[1..3]);
             assert_eq!(told.part(&[Kind::Posting]), &events[..4]);
             assert_eq!(told.part(&[Kind::Trade, Kind::Depth]), &events[1..5]);
             assert_eq!(told.part(&[Kind::Order]), &[]);
             assert_eq!((told.part(&[Kind::Done]), told.len()), (&events[5..], 6));
-            assert_eq!(Told::new(&events).part(&[Kind::Order]), &events);
+            assert_eq!(CommandEvents::new(&events).part(&[Kind::Order]), &events);
             spans.clear();
         }
     }

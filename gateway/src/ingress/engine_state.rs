@@ -49,7 +49,7 @@ pub enum Priority {
 /// Whether commands are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Phase {
+pub enum EngineState {
     /// There is no engine.
     Disabled = 0,
     /// Recovery runs.
@@ -63,7 +63,7 @@ pub enum Phase {
 /// What is taken while the engine runs, as the journal's disk and the clock allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub enum Room {
+pub enum DiskHeadroom {
     /// Everything.
     All = 0,
     /// What reduces, cancels and internal commands only.
@@ -74,47 +74,47 @@ pub enum Room {
 
 /// The phase as all threads share it, and with it the room there is.
 #[derive(Debug)]
-pub struct EnginePhase(AtomicU8, AtomicU8);
+pub struct SharedEngineState(AtomicU8, AtomicU8);
 
-impl EnginePhase {
+impl SharedEngineState {
     /// Starts in `phase`.
-    pub fn new(phase: Phase) -> EnginePhase {
-        EnginePhase(AtomicU8::new(phase as u8), AtomicU8::new(Room::All as u8))
+    pub fn new(phase: EngineState) -> SharedEngineState {
+        SharedEngineState(AtomicU8::new(phase as u8), AtomicU8::new(DiskHeadroom::All as u8))
     }
 
     /// The phase now.
-    pub fn get(&self) -> Phase {
+    pub fn get(&self) -> EngineState {
         // Acquire: partner of the Release in `set`; who sees `Running` sees the recovered views and the lanes.
         match self.0.load(Ordering::Acquire) {
-            0 => Phase::Disabled,
-            1 => Phase::Restarting,
-            2 => Phase::Running,
-            _ => Phase::Halted,
+            0 => EngineState::Disabled,
+            1 => EngineState::Restarting,
+            2 => EngineState::Running,
+            _ => EngineState::Halted,
         }
     }
 
-    /// Moves to `phase`. Nothing leaves [`Phase::Halted`].
-    pub fn set(&self, phase: Phase) {
+    /// Moves to `phase`. Nothing leaves [`EngineState::Halted`].
+    pub fn set(&self, phase: EngineState) {
         // Release: partner of the Acquire in `get`.
         let _ = self.0.fetch_update(Ordering::Release, Ordering::Relaxed, |present| {
-            (present != Phase::Halted as u8).then_some(phase as u8)
+            (present != EngineState::Halted as u8).then_some(phase as u8)
         });
     }
 
     /// Says what there is room for.
-    pub fn set_room(&self, room: Room) {
+    pub fn set_headroom(&self, room: DiskHeadroom) {
         // Relaxed: a lone figure that may be seen late; the journal keeps a margin for that.
         self.1.store(room as u8, Ordering::Relaxed);
     }
 
     /// Whether new orders are taken, not what reduces alone.
     pub fn takes_orders(&self) -> bool {
-        self.get() == Phase::Running && self.has_room_for(Priority::Order)
+        self.get() == EngineState::Running && self.has_room_for(Priority::Order)
     }
 
     /// Whether there is room for a command of this priority.
     pub(super) fn has_room_for(&self, priority: Priority) -> bool {
-        let most = if priority == Priority::Order { Room::All } else { Room::Cancels };
+        let most = if priority == Priority::Order { DiskHeadroom::All } else { DiskHeadroom::Cancels };
         self.1.load(Ordering::Relaxed) <= most as u8
     }
 }
