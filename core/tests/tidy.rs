@@ -160,6 +160,11 @@ fn dependencies_point_inwards() {
         "views fold events of core and name nothing else",
     );
     forbid(
+        |path| path.starts_with("gateway/auth/src/"),
+        &["ringside_gateway", "ringside_views", "ringside_persist"],
+        "who asks is known without what is asked for",
+    );
+    forbid(
         |path| path.starts_with("gateway/wire/src/"),
         &["ringside_gateway", "ringside_views", "ringside_persist", "tokio", "hyper"],
         "what is on the wire knows of the engine's numbers alone",
@@ -187,7 +192,7 @@ fn measurements_build_what_they_measure() {
     for (package, allowed) in [
         ("bench", &["core"][..]),
         ("bench/journal", &["core", "persist", "bench"]),
-        ("bench/edge", &["core", "persist", "gateway", "views", "bench", "load"]),
+        ("bench/edge", &["auth", "core", "persist", "gateway", "views", "wire", "bench", "load"]),
         ("bench/load", &["bench"]),
         // They drive the exchange from outside.
         ("bench/rigs", &["core", "persist", "bench", "load"]),
@@ -203,16 +208,13 @@ fn measurements_build_what_they_measure() {
 }
 
 /// Folders and files of the gateway, the lowest first: each may name those before it, and itself.
-const LAYERS: [&str; 24] = [
+const LAYERS: [&str; 21] = [
     "clock",
-    "form",
     "tls",
     "outbound",
     "dialect",
-    "wallet",
     "config",
     "http",
-    "auth",
     "proof",
     "ingress",
     "egress",
@@ -303,7 +305,7 @@ fn named(code: &str, module: &[&str]) -> Vec<Vec<String>> {
 fn no_files_of_the_gateway_name_each_other_in_a_circle() {
     let sources = sources();
     let mut faults = Vec::new();
-    for root in ["gateway/src/", "gateway/views/src/", "gateway/wire/src/"] {
+    for root in ["gateway/src/", "gateway/auth/src/", "gateway/views/src/", "gateway/wire/src/"] {
         faults.extend(circles(&sources, root));
     }
     assert!(
@@ -410,8 +412,16 @@ fn every_file_opens_with_what_it_is() {
         }
     }
     assert!(silent.is_empty(), "do not open with what they are:\n{}", silent.join("\n"));
-    for part in ["core", "persist", "gateway", "gateway/views", "gateway/wire", "bench", "scripts/operations"]
-    {
+    for part in [
+        "core",
+        "persist",
+        "gateway",
+        "gateway/auth",
+        "gateway/views",
+        "gateway/wire",
+        "bench",
+        "scripts/operations",
+    ] {
         let text =
             fs::read_to_string(root().join(part).join("README.md")).expect("each part has a README.md");
         assert!(text.starts_with("# "), "{part}/README.md has no title");
@@ -422,15 +432,22 @@ fn every_file_opens_with_what_it_is() {
 #[test]
 fn what_the_parts_name_is_there() {
     let mut missing = Vec::new();
-    for part in ["core", "persist", "gateway", "gateway/views", "gateway/wire", "bench"] {
+    for part in ["core", "persist", "gateway", "gateway/auth", "gateway/views", "gateway/wire", "bench"] {
         let text =
             fs::read_to_string(root().join(part).join("README.md")).expect("each part has a README.md");
         for name in text.split('`').skip(1).step_by(2).flat_map(alternatives) {
             let is_path = name.contains('/') && !name.starts_with('/') && !name.contains(['*', ' ']);
-            let mut places =
-                ["", "core/src", "persist/src", "gateway/src", "gateway/views/src", "gateway/wire/src"]
-                    .into_iter()
-                    .map(str::to_owned);
+            let mut places = [
+                "",
+                "core/src",
+                "persist/src",
+                "gateway/src",
+                "gateway/auth/src",
+                "gateway/views/src",
+                "gateway/wire/src",
+            ]
+            .into_iter()
+            .map(str::to_owned);
             let is_there = |at: String| root().join(at).join(&name).exists();
             if is_path && !is_there(part.to_owned()) && !places.any(is_there) {
                 missing.push(format!("{part}/README.md: {name}"));

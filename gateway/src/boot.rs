@@ -9,7 +9,6 @@ pub mod genesis;
 mod stages;
 mod supervisor;
 
-use crate::auth::Authenticator;
 use crate::chain;
 use crate::clock::{Agreement, Clock};
 use crate::config::Config;
@@ -22,6 +21,7 @@ use crate::server::{MakeWorker, Server, shutdown_on_signals};
 use crate::worker::edge::Edge;
 use crate::worker::{Shared, Worker};
 pub use error::BootError;
+use ringside_auth::Authenticator;
 use ringside_core::command::{Body, Command, PerpetualState};
 use ringside_core::pin::pin_current_thread;
 use ringside_persist::recover::follower::FollowerStatus;
@@ -66,7 +66,7 @@ pub fn run_and_tell(
     make_data_folder(&config)?;
     // First, and to the very end: others write to the folder as well, from the log of API keys to the archive.
     let taken = take_folder(&config, &clock)?;
-    let (auth, found) = Authenticator::open(&config)?;
+    let (auth, found) = Authenticator::open(&config.auth())?;
     for (file, bytes) in &found.cut {
         let file = file.display();
         tracing::warn!(
@@ -375,7 +375,7 @@ fn greeting(config: &Config, address: SocketAddr, is_admin_key_new: bool) -> Str
     let admin_key = match &config.admin_key {
         Some(_) => "as configured".to_owned(),
         None => {
-            let path = Authenticator::admin_key_path(config);
+            let path = Authenticator::admin_key_path(&config.data_dir);
             format!("{} {}", if is_admin_key_new { "made just now, in" } else { "in" }, path.display())
         }
     };

@@ -11,14 +11,13 @@ mod manual;
 mod replay;
 mod signer;
 
-use crate::auth;
-use crate::auth::operators::Operators;
-use crate::auth::rotate::{Rotated, rotate};
 use crate::boot::{self, ViewFold};
 use crate::clock::Clock;
 use crate::config::{Config, LogFormat};
 use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
+use ringside_auth::operators::Operators;
+use ringside_auth::rotate::{Rotated, rotate};
 use ringside_core::Engine;
 use ringside_persist::read::verify::verify;
 use ringside_persist::recover::backup::Until;
@@ -356,7 +355,7 @@ fn rotate_key(config: &Config, new_key: Option<String>) -> anyhow::Result<String
     );
     // Held to the end: a running exchange has its keys in memory and would write them back under the old one.
     let _lock = Disk::open_existing(&config.data_dir.join("journal"))?.lock()?;
-    let Rotated { resealed, were_new } = rotate(config, new_key.as_ref().map(|key| key.as_str()))?;
+    let Rotated { resealed, were_new } = rotate(&config.auth(), new_key.as_ref().map(|key| key.as_str()))?;
     Ok(format!("ringside: {resealed} sealed anew under the new key-encryption key, {were_new} before\n"))
 }
 
@@ -365,7 +364,7 @@ fn two_operators(config: &Config, keys: &[PathBuf]) -> anyhow::Result<[String; 2
     let [first, second] = keys else {
         anyhow::bail!("two operators decide: give --operator-key twice");
     };
-    let operators = Operators::load(&auth::folder(config))?;
+    let operators = Operators::load(&ringside_auth::folder(&config.data_dir))?;
     let name = |file: &PathBuf| {
         let key = std::fs::read_to_string(file).map(zeroize::Zeroizing::new);
         let key = key.with_context(|| format!("--operator-key {}", file.display()))?;
@@ -384,7 +383,7 @@ fn two_operators(config: &Config, keys: &[PathBuf]) -> anyhow::Result<[String; 2
 }
 
 fn operator(config: &Config, name: Option<&str>, remove: bool) -> anyhow::Result<String> {
-    let folder = auth::folder(config);
+    let folder = ringside_auth::folder(&config.data_dir);
     let mut operators = Operators::load(&folder)?;
     let Some(name) = name else {
         return Ok(operators.names().map(|name| format!("{name}\n")).collect());

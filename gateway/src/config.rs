@@ -14,6 +14,7 @@ mod value;
 
 use feed::{Feed, NodeUrl, Url};
 pub use origin::Origin;
+use ringside_auth::cidr::Cidr;
 use ringside_core::command::DECIMALS_MAX;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -21,9 +22,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 pub use value::{
-    Acknowledge, Cidr, Cores, LogFormat, Secret, Size, StorageKind, Threading, TokenAmount, Value, WaitKind,
+    Acknowledge, Cores, LogFormat, Secret, Size, StorageKind, Threading, TokenAmount, Value, WaitKind,
     Wallet, Wanted,
 };
+use zeroize::Zeroizing;
 
 /// Prefix of every setting in the environment.
 pub const ENVIRONMENT_PREFIX: &str = "RINGSIDE_";
@@ -521,6 +523,23 @@ impl Config {
     /// Whether a login of version 1 is taken.
     pub fn takes_login_version_1(&self) -> bool {
         self.login_version_1.unwrap_or(self.test_deployment)
+    }
+
+    /// What it says of who may ask.
+    pub fn auth(&self) -> ringside_auth::Settings {
+        let text =
+            |secret: &Option<Secret>| secret.as_ref().map(|secret| Zeroizing::new(secret.text().to_owned()));
+        ringside_auth::Settings {
+            data_dir: self.data_dir.clone(),
+            admin_key: text(&self.admin_key),
+            jwt_secret: text(&self.jwt_secret),
+            key_encryption_key: text(&self.key_encryption_key),
+            uri: self.public_url.clone().unwrap_or_else(|| format!("http://{}", self.listen)),
+            chain_id: self.chain_id,
+            takes_login_version_1: self.takes_login_version_1(),
+            compat_header: self.compat_header,
+            refuse_replays: self.refuse_replays,
+        }
     }
 
     /// Gateway threads that will run: `workers`, or what 0 stands for on this machine.

@@ -8,7 +8,6 @@
 //! `boot` that there is an archive.
 
 pub mod api;
-pub mod auth;
 pub mod boot;
 pub mod chain;
 pub mod clock;
@@ -17,7 +16,6 @@ pub mod config;
 pub mod dialect;
 pub mod egress;
 pub mod feed;
-pub mod form;
 pub mod http;
 pub mod ingress;
 pub mod metrics;
@@ -28,6 +26,5 @@ pub mod push;
 pub mod routes;
 pub mod server;
 pub mod tls;
-pub mod wallet;
 pub mod worker;
 pub mod ws;

@@ -2,16 +2,18 @@
 
 use super::docs::{Field, Param, Shape};
 use super::{Answer, Call, Error, Handler, Method, Response, Route, answer, later};
-use crate::auth::Authenticator;
-use crate::auth::access::{Auth, Permission};
-use crate::auth::key::{ApiKey, Credentials, KeyChange, KeyError, LABEL_LEN_MAX, NewKey, WHITELIST_LEN_MAX};
-use crate::config::Cidr;
-use crate::dialect::Dialect;
 use crate::dialect::spot::refusal::{self, Refusal};
-use crate::http::fault::{Denied, Fault};
+use ringside_auth::Authenticator;
+use ringside_auth::access::{Auth, Permission};
+use ringside_auth::cidr::Cidr;
+use ringside_auth::key::{
+    ApiKey, Credentials, KeyChange, KeyError, LABEL_LEN_MAX, NewKey, WHITELIST_LEN_MAX,
+};
 use ringside_core::ids::AccountId;
 use ringside_wire::access::{ApiKey as ApiKeyShown, KeyPermission};
 use ringside_wire::account::{DONE, Done};
+use ringside_wire::fault::{Denied, Fault};
+use ringside_wire::refusal::Dialect;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -3,19 +3,19 @@
 
 use super::docs::{ADDRESS_SENT, Field, Param, Shape};
 use super::{Call, Error, Method, Route, Weight, later, now};
-use crate::auth::access::Auth;
-use crate::auth::login::{Claim, LoginRefusal, nonce_text};
-use crate::auth::nonce::NONCE_LIFE_S;
-use crate::auth::secret;
-use crate::dialect::address::{address_text, parse_address};
 use crate::dialect::spot::refusal::{self, Refusal};
-use crate::http::fault::{Denied, Fault};
 use crate::ingress::Priority;
 use crate::worker::Worker;
+use ringside_auth::access::Auth;
+use ringside_auth::login::{Claim, LoginRefusal, nonce_text};
+use ringside_auth::nonce::NONCE_LIFE_S;
+use ringside_auth::secret;
 use ringside_core::command::{Command, CreateAccount};
 use ringside_core::ids::{AccountId, Address};
 use ringside_wire::access::{LoginNonce, LoginToken, TokenType};
 use ringside_wire::account::{DONE, Done};
+use ringside_wire::address::{address_text, parse_address};
+use ringside_wire::fault::{Denied, Fault};
 use ringside_wire::name::Address as Shown;
 use serde::Deserialize;
 use serde_json::Value;
@@ -66,16 +66,13 @@ pub static ROUTES: &[Route] = &[
     },
 ];
 
-impl From<LoginRefusal> for Error {
-    fn from(refusal: LoginRefusal) -> Error {
-        let refusal = match refusal {
-            LoginRefusal::InvalidAddress => INVALID_ADDRESS,
-            LoginRefusal::InvalidSignature => INVALID_SIGNATURE,
-            LoginRefusal::InvalidVersion => INVALID_VERSION,
-            LoginRefusal::NonceInvalid => NONCE_INVALID,
-            LoginRefusal::SignatureInvalid => SIGNATURE_INVALID,
-        };
-        refusal.into()
+const fn of_login(refusal: LoginRefusal) -> Refusal {
+    match refusal {
+        LoginRefusal::InvalidAddress => INVALID_ADDRESS,
+        LoginRefusal::InvalidSignature => INVALID_SIGNATURE,
+        LoginRefusal::InvalidVersion => INVALID_VERSION,
+        LoginRefusal::NonceInvalid => NONCE_INVALID,
+        LoginRefusal::SignatureInvalid => SIGNATURE_INVALID,
     }
 }
 
@@ -85,7 +82,7 @@ fn nonce(call: &Call) -> Result<LoginNonce, Error> {
     let (auth, config) = (&call.worker.shared.edge.auth, &*call.worker.config);
     let live = auth.nonces.issue(&address, now_s).map_err(internal)?;
     let nonce = nonce_text(&live.nonce);
-    let typed_data = |is_bound| auth.login(config, &address, &nonce, &live, is_bound).typed_data();
+    let typed_data = |is_bound| auth.login(&address, &nonce, &live, is_bound).typed_data();
     let takes_both = config.takes_login_version_1();
     Ok(LoginNonce {
         address: Shown(address),
@@ -121,9 +118,9 @@ async fn login(call: Call) -> Result<LoginToken, Error> {
         nonce: text(body.nonce),
         signature: text(body.signature),
     };
-    let signed = auth.check_login(&call.worker.config, &claim, &call.client, now_s).await?;
+    let signed = auth.check_login(&claim, &*call.client, now_s).await.map_err(of_login)?;
     let account = account_of(&call.worker, signed.address).await?;
-    auth.finish_login(&signed, now_s)?;
+    auth.finish_login(&signed, now_s).map_err(of_login)?;
     let mut jti = [0; 16];
     secret::fill(&mut jti).map_err(internal)?;
     let issued_at_s = auth.logouts.issue_at_s(account, now_s);

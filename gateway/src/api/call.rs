@@ -1,14 +1,14 @@
 //! One request as a handler sees it: matched, limited, authenticated, its body read.
 
 use super::{Error, Method, Route};
-use crate::auth::access::{Acting, Identity};
-use crate::http::fault::Fault;
 use crate::http::limits::Client;
 use crate::worker::Worker;
 use bytes::Bytes;
 use hyper::http::request::Parts;
 use percent_encoding::percent_decode_str;
+use ringside_auth::access::{Acting, Identity};
 use ringside_core::ids::AccountId;
+use ringside_wire::fault::Fault;
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::net::{IpAddr, Ipv6Addr};
@@ -97,7 +97,7 @@ impl Call {
 
     /// The login token that was sent; it has been judged where the row asks for one.
     pub fn token(&self) -> Option<&str> {
-        crate::auth::token(&self.head.headers).and_then(|token| std::str::from_utf8(token).ok())
+        ringside_auth::token(&self.head.headers).and_then(|token| std::str::from_utf8(token).ok())
     }
 
     /// Whether it came by the key header of existing clients (`perpetual.md` 2).

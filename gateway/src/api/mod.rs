@@ -16,17 +16,18 @@ pub mod page;
 pub mod spot;
 pub mod withdrawal;
 
-use crate::auth::access::Auth;
-pub use crate::auth::access::{Identity, Means};
 use crate::config::Config;
-use crate::dialect::Dialect;
 use crate::dialect::account::refusal::Refusal as Named;
 use crate::dialect::spot::refusal::Refusal;
 use crate::http::order_rate::OrderCount;
-pub use crate::http::response::{Answer, Error, Response};
+pub use crate::http::response::{Answer, Response};
 pub use call::{Call, Query};
 use docs::{Param, Shape};
 pub use hyper::StatusCode;
+use ringside_auth::access::Auth;
+pub use ringside_auth::access::{Identity, Means};
+use ringside_wire::refusal::Dialect;
+pub use ringside_wire::refusal::Error;
 use ringside_wire::schema::{Described, JsonSchema};
 use serde::Serialize;
 use std::pin::Pin;
@@ -266,7 +267,7 @@ pub(crate) use {later, now};
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::access::Permission;
+    use ringside_auth::access::Permission;
 
     async fn wait(call: Call) -> Answer {
         Ok(Response::json(call.body))

@@ -5,13 +5,13 @@
 
 use super::docs::{Field, Param, Shape};
 use super::{Call, Error, Handler, Response, StatusCode, Written};
-use crate::auth::access::{Acting, Operator};
 use crate::dialect::account::audit::PARTS_MAX;
 use crate::dialect::account::refusal;
 use crate::http::response::JSON;
 use crate::ingress::{Priority, Reply, Unavailable};
 use crate::worker::approvals::{APPROVALS_MAX, Proposal};
 use hyper::Request;
+use ringside_auth::access::{Acting, Operator};
 use ringside_core::command::{Body, Command, Kind, OperatorNote};
 use ringside_core::ids::{Address, Symbol};
 use serde_json::json;

@@ -2,10 +2,10 @@
 //! of their own: setting `metrics_listen`.
 
 use super::{Answer, Call, Handler, Method, Response, Route, StatusCode};
-use crate::auth::access::Auth;
 use crate::operations;
 use bytes::Bytes;
 use hyper::header::HeaderValue;
+use ringside_auth::access::Auth;
 
 /// Rows. They are no part of the API that is documented.
 pub static ROUTES: &[Route] = &[

@@ -6,11 +6,11 @@ pub mod withdrawals;
 use super::docs::{Param, Shape};
 use super::spot::deposit::vault;
 use super::{Answer, Call, Handler, Method, Response, Route, StatusCode};
-use crate::dialect::Dialect;
-use crate::http::fault::Fault;
 use bytes::Bytes;
 use hyper::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, ETAG, HeaderValue, X_CONTENT_TYPE_OPTIONS};
 use hyper::header::{HOST, IF_NONE_MATCH, REFERRER_POLICY};
+use ringside_wire::fault::Fault;
+use ringside_wire::refusal::Dialect;
 use sha2::{Digest, Sha256};
 use std::sync::OnceLock;
 

@@ -13,10 +13,10 @@ use super::thread::MakeWatch;
 use super::token::TokenReader;
 use super::watcher::{WatcherConfig, WatcherStart};
 use super::{Signer, Watch};
-use crate::auth::jwt::Tokens;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::config::feed::NodeUrl;
+use ringside_auth::jwt::Tokens;
 use ringside_core::ids::Address;
 use std::sync::Arc;
 

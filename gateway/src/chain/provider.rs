@@ -3,8 +3,8 @@
 
 use super::http::Transport;
 use crate::outbound::OutboundFault;
-use crate::wallet::keccak256;
 use bytes::Bytes;
+use ringside_auth::wallet::keccak256;
 use ringside_core::ids::Address;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

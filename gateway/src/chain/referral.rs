@@ -4,8 +4,8 @@
 //! fails, is slow or reverts gives [`ChainError`], and nothing of it is kept.
 
 use super::provider::{FromWord, Hash, Provider, ProviderFault, address_of};
-use crate::wallet::{keccak256, word};
 use parking_lot::Mutex;
+use ringside_auth::wallet::{keccak256, word};
 use ringside_core::ids::Address;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! The typed message of a release and its digest (`spot.md` 10).
 
 use super::{Release, SignedRelease};
-use crate::wallet::{keccak256, recover, typed_digest, word};
+use ringside_auth::wallet::{keccak256, recover, typed_digest, word};
 use ringside_core::ids::Address;
 
 const DOMAIN_VERSION: &str = "1";
@@ -60,8 +60,8 @@ impl SignedRelease {
 mod tests {
     use super::*;
     use crate::chain::ReleaseKey;
-    use crate::dialect::address::parse_address;
-    use crate::wallet::Wallet;
+    use ringside_auth::wallet::Wallet;
+    use ringside_wire::address::parse_address;
 
     fn release() -> Release {
         Release {

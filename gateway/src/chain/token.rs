@@ -1,7 +1,7 @@
 //! What a node says of a token's contract, before an operator adds it for good. No money moves on these answers.
 
 use super::provider::{FromWord, Hash, Provider, ProviderFault};
-use crate::wallet::keccak256;
+use ringside_auth::wallet::keccak256;
 use ringside_core::ids::Address;
 
 /// Why a contract is not the token that it is said to be.

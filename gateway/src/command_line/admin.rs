@@ -3,10 +3,10 @@
 pub(super) mod words;
 
 use super::client::Client;
-use crate::auth::Authenticator;
 use crate::config::Config;
 use anyhow::{Context, Result, bail, ensure};
 use hyper::{Method, StatusCode};
+use ringside_auth::Authenticator;
 use serde_json::Value;
 use std::io::Read;
 use std::path::PathBuf;
@@ -94,7 +94,7 @@ fn key(config: &Config, wanted: &Wanted) -> Result<Zeroizing<String>> {
     let file = match (&wanted.operator_key, &config.admin_key) {
         (Some(file), _) => file.clone(),
         (None, Some(key)) => return Ok(Zeroizing::new(key.text().to_owned())),
-        (None, None) => Authenticator::admin_key_path(config),
+        (None, None) => Authenticator::admin_key_path(&config.data_dir),
     };
     let text = std::fs::read_to_string(&file).with_context(|| format!("key of {}", file.display()))?;
     Ok(Zeroizing::new(text))

@@ -15,13 +15,13 @@
 //! What was revoked after a copy stands in it as good. So of a copy's own folder `auth` nothing opens anything that its owner does not
 //! enable or make anew ([`Credentials`]), unless who restores says otherwise.
 
-use crate::auth::key_log::{KeyLog, Record};
-use crate::auth::{logout, operators};
 use crate::boot::{self, ViewFold};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::feed::registry;
 use anyhow::{Context, Result, bail, ensure};
+use ringside_auth::key_log::{KeyLog, Record};
+use ringside_auth::{logout, operators};
 use ringside_core::Engine;
 use ringside_core::ids::{AccountId, Sequence};
 use ringside_persist::archive::sqlite::Sqlite;

@@ -1,13 +1,13 @@
 //! A client of a running exchange for the subcommands that speak to one: JSON. It knows no route but those of the login.
 
-use crate::auth::typed_data::{Login, Venue, address_of_key};
-use crate::dialect::address::address_text;
 use crate::outbound::Outbound;
 use crate::tls::Trust;
 use anyhow::{Context, Result, anyhow, bail};
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::{Method, Request, StatusCode};
+use ringside_auth::typed_data::{Login, Venue, address_of_key};
+use ringside_wire::address::address_text;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;

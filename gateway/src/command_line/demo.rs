@@ -5,10 +5,10 @@
 
 mod traders;
 
-use crate::auth::Authenticator;
 use crate::boot::{self, BootError};
 use crate::clock::Clock;
 use crate::config::Config;
+use ringside_auth::Authenticator;
 use sha2::{Digest, Sha256};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ pub(super) fn run(mut config: Config, folder: Option<PathBuf>) -> Result<(), Boo
     config.weight_per_minute = config.weight_per_minute.max(WEIGHT_PER_MINUTE);
     let admin_key = config.admin_key.as_ref().map(|key| key.text().to_owned());
     // Made at the first start, where none is configured.
-    let admin_key_path = Authenticator::admin_key_path(&config);
+    let admin_key_path = Authenticator::admin_key_path(&config.data_dir);
     let ready = |address: SocketAddr| {
         let url = format!("http://{address}");
         super::show(&format!(

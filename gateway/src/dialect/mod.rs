@@ -2,7 +2,6 @@
 //! status type of an HTTP library and no runtime, so that every rule of spelling can be tested as a function of text.
 
 pub mod account;
-pub mod address;
 pub mod fapi;
 pub mod spot;
 
@@ -11,29 +10,4 @@ pub fn is_nothing(text: &str) -> bool {
     const WORDS: [&str; 5] = ["false", "none", "no_side_effect", "cross", "crossed"];
     WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
         || text.bytes().all(|byte| matches!(byte, b'0' | b'.'))
-}
-
-/// Which API: how its routes spell what they refuse.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dialect {
-    /// `{"error","message"}`.
-    Spot,
-    /// `{"code","msg"}`, the code a number.
-    Fapi,
-    /// `{"code","message"}`, the code a name (`account.md` 1).
-    Account,
-}
-
-impl Dialect {
-    /// All, in the order of their numbers.
-    pub const ALL: [Dialect; 3] = [Dialect::Spot, Dialect::Fapi, Dialect::Account];
-
-    /// Its name in figures.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Dialect::Spot => "spot",
-            Dialect::Fapi => "fapi",
-            Dialect::Account => "account",
-        }
-    }
 }

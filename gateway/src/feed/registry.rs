@@ -4,10 +4,10 @@
 //! journal, which goes on for ever and into every copy. Replay needs no feed, as the prices that feeds delivered are commands. That
 //! somebody changed one is in the audit log, without path and texts.
 
-use crate::auth::secret::{self, SecretError};
 use crate::config::Config;
 use crate::config::feed::{Feed, Table};
 use parking_lot::Mutex;
+use ringside_auth::secret::{self, SecretError};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -64,7 +64,7 @@ impl Feeds {
     pub fn new(config: &Config) -> Feeds {
         let configured = config.feeds.clone();
         let (current, _) = watch::channel(Arc::new(entries(&configured, &Stored::default())));
-        let folder = config.data_dir.join(crate::auth::FOLDER);
+        let folder = config.data_dir.join(ringside_auth::FOLDER);
         Feeds { configured, folder, stored: Mutex::default(), current }
     }
 
@@ -193,7 +193,7 @@ mod tests {
         again.remove("BTCUSDT", 2).unwrap();
         assert!(!again.put(table("BTCUSDT", 1, "9")).unwrap());
         assert_eq!(keys(&again), [of("BTCUSDT", 1, true), of("ETHUSDT", 9, true)]);
-        let path = folder.join(crate::auth::FOLDER).join(FILE);
+        let path = folder.join(ringside_auth::FOLDER).join(FILE);
         std::fs::write(&path, "{}").unwrap();
         assert!(matches!(Feeds::new(&config).load(), Err(SecretError::Form { .. })));
         std::fs::remove_dir_all(folder).unwrap();

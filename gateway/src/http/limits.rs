@@ -5,8 +5,10 @@
 //! forgets windows and bans. Orders per account are counted in `order_rate.rs`.
 
 use crate::config::Config;
-use crate::http::fault::Fault;
 use parking_lot::{Mutex, RwLock};
+use ringside_auth::login::NonceBudget;
+use ringside_auth::nonce::Nonce;
+use ringside_wire::fault::Fault;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
@@ -25,8 +27,6 @@ const REFUSAL_LEN: usize = 4_096;
 const REFUSED_AT_ONCE: Duration = Duration::from_secs(1);
 /// Spent nonces of an address that are remembered: as many as its weight buys in their life.
 const SPENT_MAX: usize = 2_400;
-/// A nonce that a client used up: when it dies, UNIX seconds, and its bytes.
-pub type Spent = (i64, [u8; 16]);
 /// A ban lasts this many times as long as the one before.
 const BAN_GROWTH: u64 = 4;
 
@@ -76,7 +76,7 @@ pub struct Client {
     /// Until when answers to refused frames are spread.
     refusing_until: Mutex<Option<Instant>>,
     /// Login nonces that it brought with a signature of somebody else's.
-    spent: Mutex<Vec<Spent>>,
+    spent: Mutex<Vec<(i64, Nonce)>>,
 }
 
 /// The outcome of a charge.
@@ -248,9 +248,10 @@ impl Client {
         *until = Some(begin + REFUSAL * times);
         (begin - now).saturating_sub(REFUSED_AT_ONCE)
     }
+}
 
-    /// Uses a nonce up for this client alone, until it is known who signed; false where that was done before.
-    pub fn spend(&self, nonce: Spent, now_s: i64) -> bool {
+impl NonceBudget for Client {
+    fn spend(&self, nonce: (i64, Nonce), now_s: i64) -> bool {
         let mut spent = self.spent.lock();
         spent.retain(|(expires_at_s, _)| now_s < *expires_at_s);
         if spent.contains(&nonce) {
@@ -263,8 +264,7 @@ impl Client {
         true
     }
 
-    /// Takes that back: it was signed as it should be.
-    pub fn unspend(&self, nonce: Spent) {
+    fn unspend(&self, nonce: (i64, Nonce)) {
         self.spent.lock().retain(|other| *other != nonce);
     }
 }

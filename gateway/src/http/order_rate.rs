@@ -4,10 +4,10 @@
 
 use super::limits::{add, seconds_up, take};
 use crate::config::Config;
-use crate::dialect::Dialect;
-use crate::http::fault::Fault;
 use parking_lot::Mutex;
 use ringside_core::ids::AccountId;
+use ringside_wire::fault::Fault;
+use ringside_wire::refusal::Dialect;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 

@@ -1,8 +1,8 @@
 //! Figures of a thread that sends commands: each set belongs to one thread.
 
 use super::engine_state::Unavailable;
-use crate::dialect::Dialect;
 use ringside_core::figures::{Counter, Histogram};
+use ringside_wire::refusal::Dialect;
 use std::time::Duration;
 
 /// What one thread that sends commands counts.

@@ -1,6 +1,5 @@
 //! Figures of the edge and of the way of commands, as the page shows them.
 
-use crate::dialect::Dialect;
 use crate::ingress::{Unavailable, WorkerFigures};
 use crate::metrics::{Kind, Page};
 use crate::worker::Shared;
@@ -8,6 +7,7 @@ use ringside_core::command;
 use ringside_core::event::LiquidationStep;
 use ringside_core::figures::Counter;
 use ringside_core::reject::Reject;
+use ringside_wire::refusal::Dialect;
 use std::sync::atomic::Ordering;
 
 const STATUSES: [&str; 6] = ["0xx", "1xx", "2xx", "3xx", "4xx", "5xx"];

@@ -16,10 +16,10 @@
 
 pub mod tree;
 
-use crate::auth::secret::{RandomError, fill};
 use crate::config::Config;
 use hmac::{Hmac, KeyInit, Mac};
 use parking_lot::{Mutex, RwLock};
+use ringside_auth::secret::{RandomError, fill};
 use ringside_core::command::{AdvanceChain, Command, Kind};
 use ringside_core::engine::{AssetLiabilities, Engine};
 use ringside_core::ids::{AccountId, Address, AssetId, AssetName, Sequence, text};

@@ -4,8 +4,8 @@
 //! frames while many bytes of answers are unsent. Everything here stays on the worker's thread.
 
 use super::topic::Topic;
-use crate::auth::listen_key::ListenKey;
-use crate::auth::logout::Grant;
+use ringside_auth::listen_key::ListenKey;
+use ringside_auth::logout::Grant;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::Arc;

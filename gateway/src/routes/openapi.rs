@@ -3,12 +3,12 @@
 use crate::api::docs::{Field, Param, Place, Shape};
 use crate::api::fapi::shape;
 use crate::api::{Error, Method, Route, Weight};
-use crate::auth::access::{Auth, Permission};
-use crate::dialect::Dialect;
 use crate::dialect::fapi::refusal;
-use crate::http::fault::{Denied, Fault, SignatureError};
 use crate::http::order_rate::OrderCount;
 use crate::ws::request::methods;
+use ringside_auth::access::{Auth, Permission};
+use ringside_wire::fault::{Denied, Fault, SignatureError};
+use ringside_wire::refusal::Dialect;
 use ringside_wire::schema::DECIMAL;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;

@@ -4,15 +4,15 @@
 //! How a request is read and how its answer is written is the carrier's: `service.rs` of HTTP, `ws/request/` of a WebSocket.
 
 use crate::api::{Call, Method, Query, Route, Weight};
-use crate::auth::access::{Auth, Identity, Permission};
-use crate::auth::{PresentedRequest, Remembered};
-use crate::dialect::Dialect;
-use crate::http::fault::{Fault, SignatureError};
 use crate::http::limits::Client;
 use crate::http::order_rate::{Counted, OrderCount};
-use crate::http::response::{Error, Outcome};
 use crate::worker::Worker;
 use hyper::StatusCode;
+use ringside_auth::access::{Auth, Identity, Permission};
+use ringside_auth::{PresentedRequest, Remembered};
+use ringside_wire::fault::{Fault, SignatureError};
+use ringside_wire::refusal::Dialect;
+use ringside_wire::refusal::{Error, Outcome};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;

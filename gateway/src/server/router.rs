@@ -2,7 +2,7 @@
 
 use crate::api::call::MAX_PATH_PARAMS;
 use crate::api::{Method, Route};
-use crate::dialect::Dialect;
+use ringside_wire::refusal::Dialect;
 use std::ops::Range;
 
 /// The router.

@@ -1,12 +1,12 @@
 //! The bytes of one connection: a TCP stream that tells its watch when something arrives, and holds its place under the caps.
 
 use super::watch::Watch;
-use crate::http::fault::UNREADABLE;
 use crate::http::limits::Client;
 use crate::http::response::JSON;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
+use ringside_wire::fault::UNREADABLE;
 use socket2::SockRef;
 use std::cell::RefCell;
 use std::io::{self, IoSlice};

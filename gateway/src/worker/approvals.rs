@@ -2,10 +2,10 @@
 //! forgets it, and it is asked for anew.
 
 use super::Worker;
-use crate::auth::access::{Acting, Operator};
-use crate::auth::secret::{RandomError, fill};
 use crate::http::response::Answer;
 use parking_lot::Mutex;
+use ringside_auth::access::{Acting, Operator};
+use ringside_auth::secret::{RandomError, fill};
 use std::pin::Pin;
 use std::rc::Rc;
 

@@ -6,7 +6,6 @@ pub mod approvals;
 pub mod edge;
 pub mod idempotency_cache;
 
-use crate::auth::Accounts;
 use crate::chain;
 use crate::chain::sink::SeenEvents;
 use crate::chain::withdrawal_signing::SigningQueue;
@@ -23,6 +22,7 @@ use crate::push::sessions::Sessions;
 use adl_ranking::Ranks;
 use edge::Edge;
 use idempotency_cache::IdempotencyCache;
+use ringside_auth::Accounts;
 use ringside_core::ids::{AccountId, Address};
 use ringside_views::archive::History;
 use ringside_views::{MarketReader, SharedViews};

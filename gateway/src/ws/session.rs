@@ -13,10 +13,6 @@ use super::stream::key;
 use super::stream::subscriptions::{Opening, Streams};
 use super::wire::{Bucket, Over, Read, Socket, Wire};
 use crate::api::auth::{LOGIN_WEIGHT, account_of};
-use crate::auth::jwt::TOKEN_LIFE_S;
-use crate::auth::login::{Claim, LoginRefusal};
-use crate::auth::logout::Grant;
-use crate::http::fault::Fault;
 use crate::http::limits::Client;
 use crate::push::channel::Channel;
 use crate::push::envelope::{self, Form};
@@ -25,8 +21,12 @@ use crate::push::sessions::{Connection, Life};
 use crate::push::snapshot::{Moment, Snapshot};
 use crate::push::topic::{Kind, Topic};
 use crate::worker::Worker;
+use ringside_auth::jwt::TOKEN_LIFE_S;
+use ringside_auth::login::{Claim, LoginRefusal};
+use ringside_auth::logout::Grant;
 use ringside_core::ids::AccountId;
 use ringside_views::Views;
+use ringside_wire::fault::Fault;
 use std::borrow::Cow;
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -375,7 +375,7 @@ impl Session {
         self.login = Some(Box::pin(async move {
             let auth = &worker.shared.edge.auth;
             let now_s = worker.clock.now_s();
-            let signed = auth.check_login(&worker.config, &claim, &client, now_s).await;
+            let signed = auth.check_login(&claim, &*client, now_s).await;
             let signed = signed.map_err(text_of)?;
             // Without an account the nonce is not used up: the same frame may be sent again.
             let account = account_of(&worker, signed.address).await.map_err(|_| "try again")?;

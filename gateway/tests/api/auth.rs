@@ -1,10 +1,10 @@
 //! Login, tokens and API keys through real sockets, against the real engine.
 
 use crate::exchange::{self, Answer, Exchange};
-use ringside_gateway::auth::Authenticator;
-use ringside_gateway::auth::typed_data::{Login, Venue, address_of_key};
-use ringside_gateway::dialect::address::{address_text, parse_address};
+use ringside_auth::Authenticator;
+use ringside_auth::typed_data::{Login, Venue, address_of_key};
 use ringside_gateway::ingress::EngineState;
+use ringside_wire::address::{address_text, parse_address};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 
@@ -258,7 +258,7 @@ fn a_logout_ends_every_token_of_its_account() {
     assert_eq!(exchange.request("GET", READ, &again, "").status, 200);
 
     // What a restart would open.
-    let (auth, _) = Authenticator::open(&exchange.shared.config).unwrap();
+    let (auth, _) = Authenticator::open(&exchange.shared.config.auth()).unwrap();
     let read = |header: &[String; 1]| {
         let token = header[0].strip_prefix("Authorization: Bearer ").unwrap();
         auth.read_token(token.as_bytes(), now_s, &*exchange.shared).map(|(bearer, _)| bearer.account)
@@ -396,10 +396,10 @@ fn a_login_of_version_2_is_good_at_its_own_deployment_alone() {
     );
     // It is the same deployment after a restart, and its nonces are not.
     let before = (message(&mut one), bound(&mut one, Wallet(2), |_| {}));
-    let (auth, _) = Authenticator::open(&one.shared.config).unwrap();
+    let (auth, _) = Authenticator::open(&one.shared.config.auth()).unwrap();
     let address = parse_address(&Wallet(2).address()).unwrap();
     let issued = auth.nonces.issue(&address, one.clock.now_s()).unwrap();
-    let login = auth.login(&one.shared.config, &address, "", &issued, true).typed_data();
+    let login = auth.login(&address, "", &issued, true).typed_data();
     assert_eq!(login["message"]["deployment"], before.0["deployment"]);
     let nonce = const_hex::decode_to_array(before.0["nonce"].as_str().unwrap()).unwrap();
     assert_eq!(auth.nonces.find(&address, &nonce, one.clock.now_s()), None);
@@ -608,7 +608,7 @@ fn secrets_and_keys_outlive_the_process_and_are_for_their_owner_only() {
     ];
     assert_eq!(files, made);
 
-    let admin_key = std::fs::read_to_string(Authenticator::admin_key_path(&config)).unwrap();
+    let admin_key = std::fs::read_to_string(Authenticator::admin_key_path(&config.data_dir)).unwrap();
     let admin = [format!("X-API-Key: {}", admin_key.trim())];
     let credit =
         r#"{"user_address":"0x2b5ad5c4795c026514f8317c7a215e218dccd6cf","token":"ABC","amount":"1"}"#;
@@ -624,7 +624,7 @@ fn secrets_and_keys_outlive_the_process_and_are_for_their_owner_only() {
     );
 
     // What a restart would open.
-    let (again, found) = Authenticator::open(&config).unwrap();
+    let (again, found) = Authenticator::open(&config.auth()).unwrap();
     assert!(!found.is_admin_key_new && found.keys.keys == 1 && found.keys.dropped_bytes == 0);
     let bearer = token[0].strip_prefix("Authorization: Bearer ").unwrap();
     assert_eq!(again.tokens.read(bearer.as_bytes(), exchange.clock.now_s()).unwrap().account, 1);

@@ -6,13 +6,13 @@
 
 use crate::exchange::socket::Socket;
 use crate::exchange::{ADMIN_KEY, Answer, Exchange, wallet, wallet_text};
-use ringside_gateway::auth::jwt::{TOKEN_LIFE_S, Tokens};
-use ringside_gateway::auth::key::{KeyChange, NewKey};
-use ringside_gateway::config::Cidr;
-use ringside_gateway::dialect::Dialect;
+use ringside_auth::cidr::Cidr;
+use ringside_auth::jwt::{TOKEN_LIFE_S, Tokens};
+use ringside_auth::key::{KeyChange, NewKey};
 use ringside_gateway::ingress::EngineState;
 use ringside_gateway::push::topic::Kind;
 use ringside_gateway::routes::routes;
+use ringside_wire::refusal::Dialect;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::slice::from_ref;

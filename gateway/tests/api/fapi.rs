@@ -3,8 +3,8 @@
 
 use crate::exchange::venue::Venue;
 use crate::exchange::{ADMIN_KEY, Answer, START_S};
-use ringside_gateway::dialect::Dialect;
 use ringside_gateway::routes::routes;
+use ringside_wire::refusal::Dialect;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 

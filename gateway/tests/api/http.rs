@@ -2,15 +2,15 @@
 
 use crate::random::{Random, seed};
 use crate::server::{ADMIN_KEY, Client, START_MS, TestServer, head};
+use ringside_auth::access::{Auth, Permission};
 use ringside_gateway::api::{
     Answer as HandlerAnswer, Call, Handler, Method, Response, Route, StatusCode, Weight,
 };
-use ringside_gateway::auth::access::{Auth, Permission};
 use ringside_gateway::config::Value;
-use ringside_gateway::dialect::Dialect;
-use ringside_gateway::http::fault::Denied;
 use ringside_gateway::http::order_rate::OrderCount;
-use ringside_gateway::http::response::Error;
+use ringside_wire::fault::Denied;
+use ringside_wire::refusal::Dialect;
+use ringside_wire::refusal::Error;
 use std::time::{Duration, Instant};
 
 static ROUTES: &[&[Route]] = &[&[
@@ -297,7 +297,7 @@ fn a_token_ends_at_its_time_also_on_a_connection_that_knows_it() {
 
 #[test]
 fn a_connection_remembers_nothing_that_is_no_longer_so() {
-    use ringside_gateway::auth::key::KeyChange;
+    use ringside_auth::key::KeyChange;
     let server = start();
     let (id, key) = server.api_key((true, true));
     let keys = &server.shared.edge.auth.keys;
@@ -316,7 +316,7 @@ fn a_connection_remembers_nothing_that_is_no_longer_so() {
     keys.change(7, id, KeyChange { enabled: Some(false), ..Default::default() }).expect("a change");
     assert_eq!(status(&[&key]), 401);
     keys.change(7, id, KeyChange { enabled: Some(true), ..Default::default() }).expect("a change");
-    let elsewhere = vec![ringside_gateway::config::Cidr::parse("127.0.0.2").expect("an address")];
+    let elsewhere = vec![ringside_auth::cidr::Cidr::parse("127.0.0.2").expect("an address")];
     keys.change(7, id, KeyChange { ip_whitelist: Some(elsewhere), ..Default::default() }).expect("a change");
     assert_eq!(status(&[&key]), 401);
     let mut from_there = server.connect_from("127.0.0.2");

@@ -1,7 +1,7 @@
 //! Keys of user streams through REST: their life, their ends, who may ask, what survives (`perpetual.md` 10).
 
 use crate::exchange::venue::Venue;
-use ringside_gateway::auth::Authenticator;
+use ringside_auth::Authenticator;
 use serde_json::json;
 
 const PATH: &str = "/fapi/v1/listenKey";
@@ -80,7 +80,7 @@ fn keys_survive_a_restart_and_lie_sealed() {
     venue.call(2, "DELETE", PATH, "");
     // What a process that starts now finds in the same folder, this one being killed without a word.
     let config = &venue.exchange.shared.config;
-    let (auth, _) = Authenticator::open(config).unwrap();
+    let (auth, _) = Authenticator::open(&config.auth()).unwrap();
     let now_ms = venue.exchange.clock.now_ms();
     let found = auth.listen_keys.find(&kept, now_ms + HOUR_MS - 1).unwrap();
     assert_eq!((found.account(), found.is_active(now_ms + HOUR_MS)), (1, false));

@@ -8,15 +8,15 @@
 use crate::exchange::chain::{self, Chain, Fact, Mood, SteeredSigner};
 use crate::exchange::rows;
 use crate::exchange::{ADMIN_KEY, Answer, Exchange, INPUT_SLOTS, send, wallet, wallet_text};
+use ringside_auth::jwt::TOKEN_LIFE_S;
 use ringside_core::event::{AccountCreated, Event};
 use ringside_core::ids::AccountId;
 use ringside_gateway::api::Method;
-use ringside_gateway::auth::jwt::TOKEN_LIFE_S;
 use ringside_gateway::chain::Told;
-use ringside_gateway::dialect::Dialect;
 use ringside_gateway::dialect::spot::decode::UNSUPPORTED;
 use ringside_gateway::ingress::EngineState;
 use ringside_gateway::routes::routes;
+use ringside_wire::refusal::Dialect;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -2,9 +2,9 @@
 
 use crate::exchange::socket::{End, Socket};
 use crate::exchange::{self, ADMIN_KEY, Answer, Client, Exchange, wallet, wallet_text};
-use ringside_gateway::auth::typed_data::{Login, address_of_key};
-use ringside_gateway::dialect::address::address_text;
+use ringside_auth::typed_data::{Login, address_of_key};
 use ringside_gateway::ingress::EngineState;
+use ringside_wire::address::address_text;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};

@@ -4,9 +4,9 @@
 use crate::exchange::socket::{End, Socket};
 use crate::exchange::venue::{Trader, Venue};
 use ringside_gateway::config::Config;
-use ringside_gateway::dialect::Dialect;
 use ringside_gateway::ws::request::methods::METHODS;
 use ringside_gateway::ws::request::session::RUNNING_MAX;
+use ringside_wire::refusal::Dialect;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::io::Write;

@@ -2,8 +2,8 @@
 
 use crate::histories::policy;
 use crate::world::{CHAIN_ID, TOKEN, VAULT};
+use ringside_auth::jwt::Tokens;
 use ringside_core::ids::Address;
-use ringside_gateway::auth::jwt::Tokens;
 use ringside_gateway::chain::signer::limits::{Limits, Policy};
 use ringside_gateway::chain::signer::process::{bind, serve};
 use ringside_gateway::chain::signer::remote::RemoteSigner;

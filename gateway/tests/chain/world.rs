@@ -443,7 +443,7 @@ fn state_json(block: &Block) -> String {
 
 /// Names of the two events, as they are asked for.
 static TOPICS: LazyLock<[String; 2]> = LazyLock::new(|| {
-    let topic = |name: &str| hex(&ringside_gateway::wallet::keccak256(name));
+    let topic = |name: &str| hex(&ringside_auth::wallet::keccak256(name));
     [
         topic("FundsReleased(address,address,uint256,uint256)"),
         topic("Deposited(uint256,address,address,uint256)"),

@@ -9,6 +9,8 @@ pub(crate) mod socket;
 pub(crate) mod transcript;
 pub(crate) mod venue;
 
+use ringside_auth::operators::Operators;
+use ringside_auth::{self, Authenticator};
 use ringside_core::agent::{Agent, Runner, Running};
 use ringside_core::command::Command;
 use ringside_core::engine::{Engine, EngineConfig};
@@ -17,8 +19,6 @@ use ringside_core::gate::{Gate, GateMode};
 use ringside_core::ids::{AccountId, Address};
 use ringside_core::matcher::{Matcher, MatcherOptions};
 use ringside_core::ring::{self, Consumer, Mapping, Options, Wait};
-use ringside_gateway::auth::operators::Operators;
-use ringside_gateway::auth::{self, Authenticator};
 use ringside_gateway::boot::genesis;
 use ringside_gateway::clock::Clock;
 use ringside_gateway::config::{Config, Value};
@@ -182,7 +182,7 @@ impl Exchange {
         configure(&mut config);
         let config = Arc::new(config);
         let clock = Clock::manual(START_S * 1000);
-        let (auth, _) = Authenticator::open(&config).expect("keys");
+        let (auth, _) = Authenticator::open(&config.auth()).expect("keys");
         let router = Arc::new(Router::new(ROUTES).expect("a router"));
         let edge = Edge::new(&config, auth, Default::default());
         let shared = Arc::new(Shared::new(config, clock.clone(), edge, 1));
@@ -381,14 +381,14 @@ impl Exchange {
 
     /// Makes a key for an operator, as `ringside operator` does beside a running exchange; its header.
     pub(crate) fn operator(&self, name: &str) -> String {
-        let folder = auth::folder(&self.shared.config);
+        let folder = ringside_auth::folder(&self.shared.config.data_dir);
         let mut operators = Operators::load(&folder).expect("a file of operators");
         format!("X-API-Key: {}", *operators.add(&folder, name).expect("a new name"))
     }
 
     /// Takes an operator's key away, as `ringside operator --remove` does.
     pub(crate) fn remove_operator(&self, name: &str) {
-        let folder = auth::folder(&self.shared.config);
+        let folder = ringside_auth::folder(&self.shared.config.data_dir);
         let removed = Operators::load(&folder).and_then(|mut operators| operators.remove(&folder, name));
         assert!(removed.expect("a file of operators"), "{name} has a key");
     }

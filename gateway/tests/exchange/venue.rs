@@ -5,7 +5,7 @@
 
 use super::{ADMIN_KEY, Answer, Exchange, wallet};
 use hmac::{Hmac, KeyInit, Mac};
-use ringside_gateway::auth::key::NewKey;
+use ringside_auth::key::NewKey;
 use ringside_gateway::config::Config;
 use serde_json::{Value, json};
 use sha2::Sha256;

@@ -2,6 +2,7 @@
 //! up while a source is away. The feeds run on their own thread as in the exchange; the test stands where the matcher and
 //! egress would, at the other end of the lane.
 
+use ringside_auth::Authenticator;
 use ringside_core::command::{
     AdvanceTime, Body, Command, Credit, FeedPrice, Kind, ListMarket, ListPerpetual, PlaceOrder, SetSource,
     Side,
@@ -12,7 +13,6 @@ use ringside_core::ids::{FIRST_PERPETUAL, padded};
 use ringside_core::money::{AMOUNT_UNIT, Price, UNIT};
 use ringside_core::reject::Reject;
 use ringside_core::ring::{self, Consumer, Mapping, Options, Wait};
-use ringside_gateway::auth::Authenticator;
 use ringside_gateway::clock::Clock;
 use ringside_gateway::config::Config;
 use ringside_gateway::config::feed::Table;
@@ -72,7 +72,7 @@ impl Rig {
         std::fs::write(&path, format!("data_dir = \"{}\"\n{file}", folder.display())).expect("a file");
         let config = Config::load(Some(&path), std::iter::empty()).expect("a configuration");
         let config = Arc::new(config);
-        let (auth, _) = Authenticator::open(&config).expect("keys");
+        let (auth, _) = Authenticator::open(&config.auth()).expect("keys");
         let edge = Edge::new(&config, auth, CancellationToken::new());
         let shared = Arc::new(Shared::new(config, Clock::SYSTEM, edge, 1));
         let options = Options { capacity: 64, consumers: 1, start: 1, wait: Wait::Park };

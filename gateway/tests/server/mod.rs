@@ -2,11 +2,12 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+use ringside_auth::Authenticator;
+use ringside_auth::cidr::Cidr;
+use ringside_auth::key::NewKey;
 use ringside_gateway::api::Route;
-use ringside_gateway::auth::Authenticator;
-use ringside_gateway::auth::key::NewKey;
 use ringside_gateway::clock::Clock;
-use ringside_gateway::config::{Cidr, Config, Value};
+use ringside_gateway::config::{Config, Value};
 use ringside_gateway::server::router::Router;
 use ringside_gateway::server::{MakeWorker, Server};
 use ringside_gateway::worker::edge::Edge;
@@ -57,7 +58,7 @@ impl TestServer {
         configure(&mut config);
         let config = Arc::new(config);
         let clock = Clock::manual(START_MS);
-        let (auth, _) = Authenticator::open(&config).expect("keys");
+        let (auth, _) = Authenticator::open(&config.auth()).expect("keys");
         let router = Arc::new(Router::new(tables).expect("a router"));
         let edge = Edge::new(&config, auth, Default::default());
         let workers = config.worker_count();

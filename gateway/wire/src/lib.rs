@@ -3,10 +3,14 @@
 
 pub mod access;
 pub mod account;
+pub mod address;
 pub mod decimal;
+pub mod fault;
+pub mod form;
 pub mod futures;
 pub mod name;
 pub mod number;
+pub mod refusal;
 pub mod schema;
 pub mod spot;
 pub mod uuid;

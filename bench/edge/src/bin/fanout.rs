@@ -15,11 +15,11 @@
 use anyhow::{Result, ensure};
 use clap::Parser;
 use futures_util::{SinkExt, StreamExt};
+use ringside_auth::Authenticator;
 use ringside_bench::report::{self, ForeignLoad, bar};
 use ringside_bench::workload::{Shape, Stamper, Workload};
 use ringside_core::event::{self, Event};
 use ringside_core::{Engine, EngineConfig};
-use ringside_gateway::auth::Authenticator;
 use ringside_gateway::clock::Clock;
 use ringside_gateway::config::Config;
 use ringside_gateway::egress::{CommandEvents, Listener};
@@ -169,7 +169,7 @@ fn run_ours(count: usize, commands: &Commands) -> Result<(f64, Vec<Utf8Bytes>)> 
         weight_per_minute: u32::MAX,
         ..Config::default()
     });
-    let (auth, _) = Authenticator::open(&config)?;
+    let (auth, _) = Authenticator::open(&config.auth())?;
     let edge = Edge::new(&config, auth, Default::default());
     let shared = Arc::new(Shared::new(config, Clock::SYSTEM, edge, 1));
     let make: MakeWorker = Box::new({

@@ -5,12 +5,12 @@ use super::{OF_ENGINE, get};
 use crate::api::docs::{Param, Shape};
 use crate::api::operate::own;
 use crate::api::{Answer, Answers, Call, Error, Handler, Method, Route, now};
-use crate::auth::access::Auth;
-use crate::dialect::Dialect;
 use crate::dialect::account::refusal;
 use crate::worker::approvals::{Denial, Waiting};
+use ringside_auth::access::Auth;
 use ringside_wire::account::operator::Approval;
 use ringside_wire::account::{DONE, Done, Items};
+use ringside_wire::refusal::Dialect;
 
 const ID: Param = Param::path("id", Shape::Pattern("^[0-9a-f]{16}$"), "Of the request that waits");
 const fn row(method: Method, summary: &'static str, answers: Answers) -> Route {

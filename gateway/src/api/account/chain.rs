@@ -6,14 +6,12 @@ use super::{OF_ENGINE, OF_VIEWS, get, reason, unavailable, views};
 use crate::api::docs::{ADDRESS, Field, Shape};
 use crate::api::operate::{Action, REASON_NEEDED, Subject, cut, operate, own};
 use crate::api::{Call, Error, Method, Route, later, now};
-use crate::auth::access::Auth;
 use crate::chain::Replaced;
-use crate::dialect::Dialect;
 use crate::dialect::account::params::typed;
 use crate::dialect::account::refusal::{self, invalid};
-use crate::dialect::address::{address_text, parse_address};
 use crate::dialect::spot::id::order_uuid_text;
 use const_hex::encode_prefixed;
+use ringside_auth::access::Auth;
 use ringside_core::command::{HeldReason, RewindVault, pause};
 use ringside_core::event::RewindStage;
 use ringside_core::ids;
@@ -22,8 +20,10 @@ use ringside_views::deposit::{DepositRecord, VaultBook};
 use ringside_wire::account::chain::{
     ChainDeposit, ChainState, ChainWithdrawal, HeldDeposit, HeldFor, ReplacedBlocks, RewindAgreed, VaultState,
 };
+use ringside_wire::address::{address_text, parse_address};
 use ringside_wire::name::Address;
 use ringside_wire::number::Amount;
+use ringside_wire::refusal::Dialect;
 use serde_json::value::RawValue;
 
 /// Rows of the routing table that this file answers.

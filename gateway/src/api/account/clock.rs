@@ -4,11 +4,11 @@ use super::{OF_ENGINE, get, reason, unavailable};
 use crate::api::docs::{Field, Shape};
 use crate::api::operate::{Action, BY, REASON, Subject, note};
 use crate::api::{Call, Error, Method, Route, later, now};
-use crate::auth::access::Auth;
-use crate::dialect::Dialect;
 use crate::dialect::account::params::typed;
 use crate::dialect::account::refusal::{self, invalid};
+use ringside_auth::access::Auth;
 use ringside_wire::account::operator::Clock;
+use ringside_wire::refusal::Dialect;
 use serde_json::value::RawValue;
 
 /// Rows of the routing table that this file answers.

@@ -5,14 +5,14 @@ use super::{OF_ENGINE, get, reason, unavailable};
 use crate::api::docs::{Field, Param, SYMBOL_SENT, Shape};
 use crate::api::operate::{Action, BY, REASON, Subject, note};
 use crate::api::{Answers, Call, Error, Method, Route, later, now};
-use crate::auth::access::Auth;
 use crate::config::feed::{Feed, FeedKind, Table};
-use crate::dialect::Dialect;
 use crate::dialect::account::refusal::{self, Refusal, invalid};
 use crate::feed::registry::ChangeError;
+use ringside_auth::access::Auth;
 use ringside_core::ids::{Symbol, padded};
 use ringside_wire::account::operator::{self, FeedOrigin, PriceFeed};
 use ringside_wire::account::{DONE, Done};
+use ringside_wire::refusal::Dialect;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 

@@ -5,15 +5,15 @@ use super::{OF_ENGINE, OF_VIEWS, get, reason, unavailable, views};
 use crate::api::docs::{ADDRESS_SENT, Field, Param, SYMBOL_SENT, Shape};
 use crate::api::operate::{Action, BY, REASON, Subject, operate};
 use crate::api::{Call, Error, Method, Route, later, now};
-use crate::auth::access::{Auth, Permission};
-use crate::dialect::Dialect;
 use crate::dialect::account::limits::{self, LimitsBody};
 use crate::dialect::account::refusal::{self, invalid};
-use crate::dialect::address::parse_address;
+use ringside_auth::access::{Auth, Permission};
 use ringside_core::command::{OWN_OPEN_ORDERS_MAX, OWN_RATE_MAX, SetAccountLimits};
 use ringside_core::ids::ALL_MARKETS;
 use ringside_wire::account::own::Limits;
 use ringside_wire::account::{DONE, Done};
+use ringside_wire::address::parse_address;
+use ringside_wire::refusal::Dialect;
 
 const COUNT: Shape = Shape::Nullable(&Shape::Integer);
 const MONEY: Shape = Shape::Nullable(&Shape::DecimalInput);

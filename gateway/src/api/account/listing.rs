@@ -8,12 +8,11 @@ use crate::api::docs::{
 };
 use crate::api::operate::{Action, BY, ForTwo, REASON, Subject, for_two, operate, operate_after};
 use crate::api::{Answer, Answers, Call, Error, Handler, Method, Response, Route, later, now};
-use crate::auth::access::Auth;
-use crate::dialect::Dialect;
 use crate::dialect::account::impact::{endangered, shortfall};
 use crate::dialect::account::listing::{self, Wanted};
 use crate::dialect::account::refusal::{self, Refusal, invalid};
 use crate::dialect::fapi::words::TradingState;
+use ringside_auth::access::Auth;
 use ringside_core::command::{
     ApplyDraft, Command, DraftPerpetual, PerpetualParameter as P, PerpetualState, ScheduleVipTier,
     SetPerpetualState,
@@ -27,6 +26,7 @@ use ringside_wire::account::operator::{Endangers, FeeSchedules, LeavesShort, Lis
 use ringside_wire::account::{DONE, Done, OrElse};
 use ringside_wire::name::Market;
 use ringside_wire::number::{Amount, SignedAmount};
+use ringside_wire::refusal::Dialect;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::time::Duration;

@@ -4,17 +4,17 @@
 use super::{OF_ENGINE, OF_VIEWS, get, unavailable, views};
 use crate::api::docs::{Field, SYMBOL_SENT, Shape};
 use crate::api::{Call, Error, Method, Route, later, now};
-use crate::auth::access::Auth;
-use crate::dialect::Dialect;
 use crate::dialect::account::mode::{Body, of_mode, shown};
 use crate::dialect::account::refusal;
-use crate::http::fault::Denied;
 use crate::ingress::Priority;
+use ringside_auth::access::Auth;
 use ringside_core::command::{Command, SetMarginMode};
 use ringside_core::ids::ALL_MARKETS;
 use ringside_wire::account::own::{MarginModeSet, MarginModes};
+use ringside_wire::fault::Denied;
 use ringside_wire::futures::words::MarginType;
 use ringside_wire::name::Market;
+use ringside_wire::refusal::Dialect;
 
 const PATH: &str = "/api/v1/account/margin-mode";
 const LOGIN: Auth = Auth::JwtOnly(Denied::LoginOnly);

@@ -3,9 +3,9 @@
 use super::{OF_VIEWS, get, views};
 use crate::api::docs::{Param, SYMBOL_SENT};
 use crate::api::{Call, Error, Route, now};
-use crate::auth::access::Auth;
 use crate::dialect::account::{market, refusal};
 use crate::dialect::fapi::encode;
+use ringside_auth::access::Auth;
 use ringside_core::ids::text;
 use ringside_views::perpetual::Perpetuals;
 use ringside_views::perpetual::market::PerpetualMarket;

@@ -24,19 +24,19 @@ pub mod withdrawal;
 use super::docs::Param;
 use super::operate::REASON_LEN_MAX;
 use super::{Answers, Call, Error, Method, Query, Route, StatusCode};
-use crate::auth::access::Auth;
-use crate::dialect::Dialect;
 use crate::dialect::account::params::typed;
 use crate::dialect::account::refusal::{self, Refusal, Refused};
 use crate::dialect::fapi;
 use crate::ingress::{EngineState, Unavailable};
 use parking_lot::RwLockReadGuard;
+use ringside_auth::access::Auth;
 use ringside_core::ids::{MarketId, Symbol};
 use ringside_views::Views;
 use ringside_views::archive::readers::Unreadable;
 use ringside_views::perpetual::market::PerpetualMarket;
 use ringside_views::perpetual::order::OrderRecord;
 use ringside_wire::futures::order::FuturesOrder;
+use ringside_wire::refusal::Dialect;
 use serde_json::value::RawValue;
 
 impl From<Refused> for Error {

@@ -6,17 +6,15 @@ use super::{OF_ENGINE, OF_HISTORY, OF_VIEWS, STATES, from_archive, get, reason, 
 use crate::api::docs::{ADDRESS_SENT, Field, Param, SYMBOL_SENT, Shape};
 use crate::api::operate::{Action, BY, REASON, Subject, cut, operate};
 use crate::api::{Answers, Call, Error, Method, Route, later};
-use crate::auth::access::Auth;
 use crate::config::Config;
-use crate::dialect::Dialect;
 use crate::dialect::account::params::{limit, member, number, typed};
 use crate::dialect::account::refusal::{self, Refusal, invalid};
 use crate::dialect::account::{audit, params};
-use crate::dialect::address::parse_address;
 use crate::dialect::fapi::params::Decimal;
 use crate::dialect::fapi::text;
 use crate::dialect::fapi::words::TradingState;
 use crate::ingress::Priority;
+use ringside_auth::access::Auth;
 use ringside_core::command::{
     Body, Command, CreditPerpetual, PauseWithdrawals, PerpetualState, ProveLedger, SetManualPrice,
     SetPerpetualAccount, SetPerpetualState, account_mask, pause,
@@ -29,7 +27,9 @@ use ringside_views::perpetual::rows::OperatorRecord;
 use ringside_wire::account::operator::{AuditPage, LeavesShort};
 use ringside_wire::account::proof::{LedgerName, LedgerProven, LedgerSides, Reserves};
 use ringside_wire::account::{DONE, Done, OrElse};
+use ringside_wire::address::parse_address;
 use ringside_wire::number::SignedAmount;
+use ringside_wire::refusal::Dialect;
 use serde_json::value::RawValue;
 
 const OF_MARKETS: &[Refusal] = &[refusal::INVALID_PARAMETER, refusal::SYMBOL_NOT_FOUND];

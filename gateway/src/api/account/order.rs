@@ -3,12 +3,12 @@
 use super::{OF_VIEWS, get, market_of, order_list, views};
 use crate::api::docs::{Field, Param, SYMBOL_SENT, Shape};
 use crate::api::{Call, Error, Method, Route, now};
-use crate::auth::access::{Auth, Permission};
-use crate::dialect::Dialect;
 use crate::dialect::account::preview::{Body, preview};
 use crate::dialect::account::refusal::{self, Refusal};
+use ringside_auth::access::{Auth, Permission};
 use ringside_wire::account::own::OrderPreview;
 use ringside_wire::futures::order::FuturesOrder;
+use ringside_wire::refusal::Dialect;
 
 const READ: Auth = Auth::Account(Permission::Read);
 const SYMBOL: Param = Param::optional("symbol", SYMBOL_SENT, "One market only");

@@ -5,12 +5,11 @@ use super::{OF_ENGINE, OF_VIEWS, get, needed_reason, unavailable, views};
 use crate::api::docs::{Field, Shape, TOKEN};
 use crate::api::operate::{Action, ForTwo, REASON_NEEDED, Subject, for_two, operate, own};
 use crate::api::{Call, Error, Method, Route, later, now};
-use crate::auth::access::{Auth, Permission};
-use crate::dialect::Dialect;
 use crate::dialect::account::params::{member, number, typed};
 use crate::dialect::account::refusal::{self, invalid};
 use crate::proof::tree::Step;
 use crate::proof::{Own, Proof, ProvenToken, ProvenVault};
+use ringside_auth::access::{Auth, Permission};
 use ringside_core::command::{PauseWithdrawals, pause};
 use ringside_core::ids::padded;
 use ringside_wire::account::proof::{
@@ -18,6 +17,7 @@ use ringside_wire::account::proof::{
 };
 use ringside_wire::name::{Address, Hash, Token};
 use ringside_wire::number::{Amount, SignedAmount};
+use ringside_wire::refusal::Dialect;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 

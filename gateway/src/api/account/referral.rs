@@ -3,12 +3,12 @@
 use super::get;
 use crate::api::docs::{Param, Shape};
 use crate::api::{Call, Error, Route, later};
-use crate::auth::access::Auth;
 use crate::chain::referral::{ChainError, Kept, Reader, code_text, tier_name};
 use crate::dialect::account::refusal::{CHAIN_ERROR, INVALID_ADDRESS, Refusal};
-use crate::dialect::address::{address_text, parse_address};
+use ringside_auth::access::Auth;
 use ringside_core::ids::Address;
 use ringside_wire::account::chain::{Claimed, OperatorStatus, Rebate, ReferralTerms};
+use ringside_wire::address::{address_text, parse_address};
 
 const ADDRESS: Param =
     Param::path("address", Shape::Pattern("^0x[0-9a-fA-F]{40}$"), "In any case; answered in lower case");

@@ -5,14 +5,12 @@ use super::{OF_ENGINE, OF_VIEWS, reason, unavailable, views};
 use crate::api::docs::{ADDRESS_SENT, Field, Param, Shape, TOKEN};
 use crate::api::operate::{Action, REASON, Subject, operate};
 use crate::api::{Call, Error, Method, Route, later, now};
-use crate::auth::access::Auth;
 use crate::chain::provider::ProviderFault;
 use crate::chain::token::TokenFault;
-use crate::dialect::Dialect;
 use crate::dialect::account::params::{member, number, typed};
 use crate::dialect::account::refusal::{self, Refused};
-use crate::dialect::address::{address_text, parse_address};
 use crate::dialect::fapi::text;
+use ringside_auth::access::Auth;
 use ringside_core::command::{DECIMALS_MAX, SetToken, token_pause};
 use ringside_core::ids::{AssetName, padded, text as name_of};
 use ringside_core::money::{AMOUNT_UNIT, Amount};
@@ -21,8 +19,10 @@ use ringside_views::Views;
 use ringside_views::deposit::TokenRecord;
 use ringside_wire::account::Items;
 use ringside_wire::account::chain::ChainToken;
+use ringside_wire::address::{address_text, parse_address};
 use ringside_wire::name::{Address, Token};
 use ringside_wire::number as written;
+use ringside_wire::refusal::Dialect;
 use serde_json::value::RawValue;
 
 const CHANGES: [Field; 4] = [

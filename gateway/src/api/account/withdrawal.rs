@@ -4,15 +4,15 @@ use super::{OF_ENGINE, OF_VIEWS, get, unavailable, views};
 use crate::api::docs::{Field, Param, Shape, UUID_SENT};
 use crate::api::withdrawal::{self, Fault, NoId};
 use crate::api::{Answer, Call, Error, Handler, Method, Route, answer, now};
-use crate::auth::access::Auth;
-use crate::dialect::Dialect;
 use crate::dialect::account::params::limit;
 use crate::dialect::account::refusal::{self, Refused, invalid};
 use crate::dialect::spot::withdrawal::{WithdrawBody, status};
-use crate::http::fault::Denied;
+use ringside_auth::access::Auth;
 use ringside_core::command::Ledger;
 use ringside_core::reject::Reject;
 use ringside_views::Views;
+use ringside_wire::fault::Denied;
+use ringside_wire::refusal::Dialect;
 use ringside_wire::spot::chain::{Withdrawal, WithdrawalAuthorization};
 
 const TOKEN: &str = withdrawal::asset_of(Ledger::Perpetual);

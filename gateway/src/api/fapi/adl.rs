@@ -2,9 +2,9 @@
 
 use super::{READ, get, one_or_all, optional_market, params, shape, views};
 use crate::api::{Call, Error, Route, later};
-use crate::auth::access::Auth;
 use crate::dialect::fapi::margin;
 use crate::worker::adl_ranking::{Ranking, Risk};
+use ringside_auth::access::Auth;
 use ringside_core::ids::FEE_ACCOUNT;
 use ringside_core::risk::perpetual::takeover::Fund;
 use ringside_wire::futures::account::{AdlQuantile, Quantiles};

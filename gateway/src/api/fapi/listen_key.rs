@@ -2,16 +2,16 @@
 
 use super::{params, row};
 use crate::api::{Call, Error, Means, Method, Route, later};
-use crate::auth::Authenticator;
-use crate::auth::access::Auth;
-use crate::auth::key::ApiKey;
-use crate::auth::listen_key::{ENDLESS, ListenKey, ListenKeyError, ListenKeys};
-use crate::dialect::Dialect;
 use crate::dialect::fapi::refusal;
-use crate::http::fault::Fault;
+use ringside_auth::Authenticator;
+use ringside_auth::access::Auth;
+use ringside_auth::key::ApiKey;
+use ringside_auth::listen_key::{ENDLESS, ListenKey, ListenKeyError, ListenKeys};
 use ringside_core::ids::AccountId;
+use ringside_wire::fault::Fault;
 use ringside_wire::futures::FuturesListenKey;
 use ringside_wire::futures::market::Empty;
+use ringside_wire::refusal::Dialect;
 use std::sync::Arc;
 
 const PATH: &str = "/fapi/v1/listenKey";

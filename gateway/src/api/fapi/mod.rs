@@ -17,13 +17,12 @@ pub mod shape;
 
 use super::docs::Param;
 use super::{Answers, Call, Error, Method, Query, Route, StatusCode, Weight};
-use crate::auth::access::{Auth, Permission};
-use crate::dialect::Dialect;
 use crate::dialect::fapi::params::Params;
 use crate::dialect::fapi::refusal::{self, Refusal};
 use crate::dialect::fapi::reject;
 use crate::ingress::{EngineState, Priority, Reply, Unavailable};
 use parking_lot::RwLockReadGuard;
+use ringside_auth::access::{Auth, Permission};
 use ringside_core::command::{Body, Command};
 use ringside_core::ids::{MarketId, Symbol};
 use ringside_views::Views;
@@ -32,6 +31,7 @@ use ringside_views::log::Page;
 use ringside_views::perpetual::market::PerpetualMarket;
 use ringside_wire::futures::FuturesSuccess;
 use ringside_wire::futures::market::OneOrAll;
+use ringside_wire::refusal::Dialect;
 use std::ops::RangeInclusive;
 
 impl From<Refusal> for Error {

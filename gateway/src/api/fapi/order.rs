@@ -3,12 +3,12 @@
 use super::keyed::{self, Marked};
 use super::{TRADE, carry_out, market, params, row, shape, submit, success, views};
 use crate::api::{Call, Error, Method, Route, later};
-use crate::auth::secret;
 use crate::dialect::fapi::params::{Params, TIME_MAX_MS};
 use crate::dialect::fapi::place::{self, Names};
 use crate::dialect::fapi::{order, refusal, reject};
 use crate::http::order_rate::OrderCount;
 use crate::ingress::{Priority, Reply};
+use ringside_auth::secret;
 use ringside_core::command::{
     CancelAllPerpetual, CancelPerpetual, ClientOrder, PerpetualOrderType, PlacePerpetual, SetCountdown,
     order_class, order_flag,

@@ -7,8 +7,8 @@ use super::{
 };
 use crate::api::docs::Param;
 use crate::api::{Answers, Call, Error, Query, Route, later};
-use crate::auth::access::Auth;
 use crate::dialect::fapi::{encode, refusal};
+use ringside_auth::access::Auth;
 use ringside_views::log::Page;
 use ringside_views::perpetual::market::PerpetualMarket;
 use ringside_views::perpetual::rows::{FundingRecord, MarketTrade};

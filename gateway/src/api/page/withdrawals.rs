@@ -3,12 +3,12 @@
 
 use crate::api::withdrawal::asset_of;
 use crate::api::{Answer, Call, Handler, Method, Response, Route, spot};
-use crate::auth::access::Auth;
 use crate::chain::withdrawal_signing::release_of;
 use crate::config::Config;
 use crate::dialect::spot::withdrawal::authorization;
-use crate::http::fault::Denied;
+use ringside_auth::access::Auth;
 use ringside_core::command::{Ledger, WithdrawalStatus, pause};
+use ringside_wire::fault::Denied;
 use ringside_wire::spot::chain::WithdrawalAuthorization;
 use serde::Serialize;
 use serde_json::{Value, json};

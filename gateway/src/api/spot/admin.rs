@@ -4,12 +4,12 @@ use super::shape;
 use crate::api::docs::{Field, Param, SYMBOL_SENT, Shape};
 use crate::api::operate::{Action, REASON, Subject, operate};
 use crate::api::{Call, Error, Method, Route, later};
-use crate::auth::access::Auth;
 use crate::config::Config;
 use crate::dialect::spot::admin::{
     self, CreditBody, INVALID_REASON, INVALID_TOKEN, ListBody, StatusBody, UpdateBody,
 };
 use crate::dialect::spot::refusal::{self, Refusal};
+use ringside_auth::access::Auth;
 use ringside_core::command::{Body, MarketStatus, SetMarketStatus};
 use ringside_core::ids::text;
 use ringside_core::reject::Reject;

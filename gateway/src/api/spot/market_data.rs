@@ -1,6 +1,6 @@
 //! What anybody may read: markets, depth, trades, candles, rolling 24 hours.
 
-use super::{market, shape};
+use super::{from_archive, market, shape};
 use crate::api::docs::{Param, SYMBOL_SENT, Shape};
 use crate::api::{Call, Error, Method, Query, Route, Weight, later, now};
 use crate::dialect::spot::refusal::Refusal;
@@ -95,7 +95,7 @@ fn depth(call: &Call) -> Result<SpotDepth<'static>, Error> {
 async fn trades(call: Call) -> Result<Vec<SpotTrade>, Error> {
     let (symbol, limit) = symbol_and_limit(&call)?;
     let market = market(&call, &symbol)?;
-    let trades = call.worker.shared.history.trades(market.market, limit).await?;
+    let trades = call.worker.shared.history.trades(market.market, limit).await.map_err(from_archive)?;
     Ok(trades.iter().map(|trade| encode::trade(trade, &market)).collect())
 }
 
@@ -108,7 +108,7 @@ async fn klines(call: Call) -> Result<Vec<SpotKline>, Error> {
     let opens = decode::time_range(query.get("start_time").as_deref(), query.get("end_time").as_deref())?;
     let market = market(&call, &symbol)?;
     let history = &call.worker.shared.history;
-    let klines = history.klines(market.market, interval, opens, limit).await?;
+    let klines = history.klines(market.market, interval, opens, limit).await.map_err(from_archive)?;
     Ok(klines.iter().map(|kline| encode::kline(kline, interval)).collect())
 }
 

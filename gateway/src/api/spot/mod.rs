@@ -69,14 +69,12 @@ impl From<Unavailable> for Error {
 }
 
 /// History that cannot be read now.
-impl From<Unreadable> for Error {
-    fn from(unreadable: Unreadable) -> Error {
-        match unreadable {
-            Unreadable::Busy => {
-                error(refusal::ENGINE_BUSY).with_message("too many readers of history; retry with backoff")
-            }
-            Unreadable::Failed => error(refusal::DB_ERROR).with_message("history cannot be read"),
+fn from_archive(reason: Unreadable) -> Error {
+    match reason {
+        Unreadable::Busy => {
+            error(refusal::ENGINE_BUSY).with_message("too many readers of history; retry with backoff")
         }
+        Unreadable::Failed => error(refusal::DB_ERROR).with_message("history cannot be read"),
     }
 }
 

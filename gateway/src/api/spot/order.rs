@@ -1,12 +1,12 @@
 //! Cancel and read orders. Only the engine decides what a cancel does; the views tell who owns what before and after.
 
-use super::{UnknownSymbol, market_filter, shape, views};
+use super::{UnknownSymbol, from_archive, market_filter, shape, views};
 use crate::api::docs::{Param, Shape, UUID_SENT};
 use crate::api::{Call, Error, Method, Route, later};
-use crate::auth::access::{Auth, Permission};
 use crate::dialect::spot::id::{self, ParsedUuid};
 use crate::dialect::spot::{decode, encode, refusal};
 use crate::ingress::Priority;
+use ringside_auth::access::{Auth, Permission};
 use ringside_core::command::{CancelAll, CancelOrder, Command};
 use ringside_core::ids::{ALL_MARKETS, OrderId};
 use ringside_views::history::OrderQuery;
@@ -71,7 +71,14 @@ async fn cancel(call: Call) -> Result<SpotOrder, Error> {
     // Whose it is is judged first.
     let order = order.ok_or(refusal::ORDER_NOT_FOUND)?;
     super::check_views(&call)?;
-    let owner = call.worker.shared.history.owner(order).await?.ok_or(refusal::ORDER_NOT_FOUND)?;
+    let owner = call
+        .worker
+        .shared
+        .history
+        .owner(order)
+        .await
+        .map_err(from_archive)?
+        .ok_or(refusal::ORDER_NOT_FOUND)?;
     if owner != account {
         return Err(refusal::FORBIDDEN.into());
     }
@@ -133,7 +140,7 @@ async fn list(call: Call) -> Result<Vec<SpotOrder>, Error> {
         Err(UnknownSymbol) => return Ok(Vec::new()),
     };
     let query = OrderQuery { account: call.account(), market, status, created, limit };
-    let orders = call.worker.shared.history.orders(query).await?;
+    let orders = call.worker.shared.history.orders(query).await.map_err(from_archive)?;
     Ok(encode_list(&call, &orders))
 }
 
@@ -141,7 +148,9 @@ async fn list(call: Call) -> Result<Vec<SpotOrder>, Error> {
 async fn find(call: &Call, order: Option<OrderId>) -> Result<Option<OrderRecord>, Error> {
     super::check_views(call)?;
     match order {
-        Some(order) => Ok(call.worker.shared.history.order(call.account(), order).await?),
+        Some(order) => {
+            Ok(call.worker.shared.history.order(call.account(), order).await.map_err(from_archive)?)
+        }
         None => Ok(None),
     }
 }

@@ -3,12 +3,12 @@
 use super::replay::{self, Begin, IDEMPOTENCY_KEY, begin, not_handed_over, replayed};
 use super::shape;
 use crate::api::{Answer, Call, Error, Handler, Later, Method, Response, Route, answer};
-use crate::auth::access::{Auth, Permission};
 use crate::dialect::spot::decode::{PlaceBody, UNSUPPORTED, place_order};
 use crate::dialect::spot::{encode, id, refusal};
 use crate::http::order_rate::OrderCount;
 use crate::ingress::Priority;
 use hyper::header::HeaderValue;
+use ringside_auth::access::{Auth, Permission};
 use ringside_core::command::{Command, MarketStatus, PlaceOrder};
 use ringside_core::event;
 use ringside_core::ids::AccountId;

@@ -1,10 +1,10 @@
 //! What an account has: its fills and its balances.
 
-use super::{UnknownSymbol, check_views, market_filter, views};
+use super::{UnknownSymbol, check_views, from_archive, market_filter, views};
 use crate::api::docs::{Param, Shape, TOKEN};
 use crate::api::{Call, Error, Method, Route, later, now};
-use crate::auth::access::{Auth, Permission};
 use crate::dialect::spot::{decode, encode, refusal};
+use ringside_auth::access::{Auth, Permission};
 use ringside_core::ids::padded;
 use ringside_views::history::{FillQuery, FillRecord};
 use ringside_wire::spot::{SpotBalance, SpotOwnTrade};
@@ -44,7 +44,7 @@ async fn own_trades(call: Call) -> Result<Vec<SpotOwnTrade>, Error> {
         Err(UnknownSymbol) => return Ok(Vec::new()),
     };
     let query = FillQuery { account: call.account(), market, time, limit };
-    let fills = call.worker.shared.history.fills(query).await?;
+    let fills = call.worker.shared.history.fills(query).await.map_err(from_archive)?;
     Ok(call.worker.markets.with(|markets| {
         let shown = |fill: &FillRecord| Some(encode::fill(fill, markets.get(fill.market)?));
         fills.iter().filter_map(shown).collect()

@@ -1,16 +1,16 @@
 //! Transfers between the spot and the perpetual ledger (`spot.md` 9). Both ledgers change in one command.
 
-use super::check_views;
 use super::replay::{self, Begin, IDEMPOTENCY_KEY, begin, not_handed_over, replayed};
+use super::{check_views, from_archive};
 use crate::api::docs::{Field, Param, Shape};
 use crate::api::{Answer, Call, Error, Handler, Method, Response, Route, answer, later};
-use crate::auth::access::{Auth, Permission};
 use crate::dialect::spot::transfer::{
     DIRECTIONS, Fault, INVALID_DIRECTION, TOKEN, TransferBody, is_to_perpetual, of_reject, transfer,
 };
 use crate::dialect::spot::{decode, refusal};
 use crate::ingress::Priority;
 use crate::worker::idempotency_cache::Keyed;
+use ringside_auth::access::{Auth, Permission};
 use ringside_core::command::{Command, TransferOnce};
 use ringside_core::reject::Reject;
 use ringside_views::log::Page;
@@ -128,6 +128,6 @@ async fn list(call: Call) -> Result<Vec<Transfer>, Error> {
     };
     check_views(&call)?;
     let page = Page::new(call.account(), Some(0), limit).tagged(tag);
-    let rows: Vec<TransferRecord> = call.worker.shared.history.page(&page).await?;
+    let rows: Vec<TransferRecord> = call.worker.shared.history.page(&page).await.map_err(from_archive)?;
     Ok(rows.iter().rev().map(transfer).collect())
 }

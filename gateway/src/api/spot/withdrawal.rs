@@ -5,15 +5,15 @@ use super::views;
 use crate::api::docs::{Field, Param, Shape, TOKEN, UUID_SENT};
 use crate::api::withdrawal::{self, Fault, NoId, Token};
 use crate::api::{Answer, Call, Error, Handler, Method, Response, Route, answer as shape_of, now};
-use crate::auth::access::Auth;
 use crate::chain::withdrawal_signing::NotSigned;
 use crate::dialect::spot::decode;
 use crate::dialect::spot::refusal::{self, Refusal};
 use crate::dialect::spot::withdrawal::{WithdrawBody, status};
-use crate::http::fault::Denied;
 use crate::worker::idempotency_cache::Keyed;
+use ringside_auth::access::Auth;
 use ringside_core::command::Ledger;
 use ringside_core::reject::Reject;
+use ringside_wire::fault::Denied;
 use ringside_wire::number::Amount;
 use ringside_wire::spot::chain::{Withdrawal, WithdrawalAuthorization};
 

@@ -24,14 +24,14 @@ pub mod settings;
 pub mod shape;
 
 use super::{Consent, Issued, Release, ReleaseKey, SignedRelease, Signer, SignerFault};
-use crate::auth::jwt::Tokens;
-use crate::auth::key_log::{KeyLog, KeyLogError};
 use crate::clock::Clock;
 use crate::config::WITHDRAWAL_LIFETIME_MAX_S;
-use crate::http::fault::Fault;
-use crate::wallet::Wallet;
 use limits::{Exposure, Policy};
+use ringside_auth::jwt::Tokens;
+use ringside_auth::key_log::{KeyLog, KeyLogError};
+use ringside_auth::wallet::Wallet;
 use ringside_core::ids::Address;
+use ringside_wire::fault::Fault;
 use shape::Entry;
 use std::collections::HashMap;
 use std::fmt;
@@ -247,7 +247,7 @@ impl Signer for LocalSigner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::jwt::Tokens;
+    use ringside_auth::jwt::Tokens;
 
     #[test]
     fn after_a_failed_write_nobody_is_told_what_the_log_does_not_hold() {
@@ -260,7 +260,13 @@ mod tests {
             LocalSigner::open(&folder.join("log"), &key, Tokens::new(b"secret"), policy, clock).unwrap();
         let asked = ReleaseKey { chain_id: 1, vault: [1; 20], account: [2; 20], nonce: 0 };
         assert_eq!((signer.find(&asked), signer.issued(0)), (Ok(None), Ok(Vec::new())));
-        signer.log.fail();
+        // The log is taken away, so that the next entry cannot be known to be kept.
+        std::fs::remove_file(folder.join("log")).unwrap();
+        let (vault_name, token, value) = ("RingsideVault".to_owned(), [3; 20], 1);
+        let release =
+            Release { key: asked, vault_name, token, value, deadline_s: 2, requested_at_s: 1, withdrawal: 1 };
+        let entry = Entry::new(0, 1, signer.address(), release);
+        assert!(signer.log.append(&entry, true).is_err());
         assert!(matches!(signer.find(&asked), Err(SignerFault::Unknown(_))));
         assert!(matches!(signer.issued(0), Err(SignerFault::Unknown(_))));
         std::fs::remove_dir_all(&folder).unwrap();

@@ -20,10 +20,10 @@
 //! ```
 
 use super::limits::{Limits, Policy, VaultPolicy};
-use crate::auth::jwt::Tokens;
 use crate::config::Secret;
-use crate::dialect::address::parse_address;
+use ringside_auth::jwt::Tokens;
 use ringside_core::ids::Address;
+use ringside_wire::address::parse_address;
 use serde::{Deserialize, Deserializer};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

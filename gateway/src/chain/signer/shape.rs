@@ -1,7 +1,7 @@
 //! Releases as text: in the signer's log, and between the signer and who asks it.
 
-use crate::auth::key_log::Logged;
 use crate::chain::{Consent, Issued, Release, ReleaseKey, SignedRelease};
+use ringside_auth::key_log::Logged;
 use ringside_core::ids::Address;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zeroize::Zeroizing;

@@ -275,7 +275,7 @@ fn wanted(shape: &Shape) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::access::Auth;
+    use ringside_auth::access::Auth;
     use serde_json::json;
     use std::collections::BTreeSet;
 

@@ -5,11 +5,11 @@ mod perpetual;
 mod spot;
 
 use super::{VISITOR, key_of};
-use crate::auth::typed_data::address_of_key;
 use crate::command_line::client::Client;
-use crate::dialect::address::address_text;
 use anyhow::{Context, Result};
 use hyper::Method;
+use ringside_auth::typed_data::address_of_key;
+use ringside_wire::address::address_text;
 use serde_json::{Value, json};
 use std::time::Duration;
 

@@ -1,9 +1,9 @@
 //! The ends of a move of the venue's own money, as words (`account.md` 13).
 
 use super::refusal::{INVALID_PARAMETER, Refused};
-use crate::dialect::address::{address_text, parse_address};
 use ringside_core::command::TreasuryPlace;
 use ringside_core::ids::Address;
+use ringside_wire::address::{address_text, parse_address};
 use std::fmt;
 
 /// The insurance pool that there is.

@@ -3,10 +3,10 @@
 //! Reading is exact: decimals become scaled integers, never floats. Which names a route knows is the route's business.
 
 use super::refusal::{self, Refusal};
-use crate::form;
 use percent_encoding::percent_decode;
 use ringside_core::money::{AMOUNT_UNIT, MAX_ENTRY, Price, Quantity, UNIT};
 use ringside_wire::decimal;
+use ringside_wire::form;
 use std::borrow::Cow;
 
 /// Names in one query, form or object at most: no route has half as many, and looking for one that stands twice compares each

@@ -3,10 +3,10 @@
 
 use super::decode::{number, text};
 use super::refusal::{self, Refusal};
-use crate::dialect::address::parse_address;
 use ringside_core::command::{Credit, ListMarket, MarketKind, MarketStatus, UpdateMarket, update_mask};
 use ringside_core::ids::{self, AssetName, MarketId, Symbol, padded};
 use ringside_core::money::{Amount, FeeRate};
+use ringside_wire::address::parse_address;
 use ringside_wire::decimal::{parse_amount, parse_bps, parse_entry, write_amount, write_bps, write_entry};
 use ringside_wire::spot::words::SpotMarketStatus;
 use serde::Deserialize;

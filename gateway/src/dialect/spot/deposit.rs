@@ -1,11 +1,11 @@
 //! Deposits as the spot dialect spells them (`spot.md` 10.1), and their ids: chain, vault and number, from the first block that
 //! has one to the last page of a history.
 
-use crate::dialect::address::{address_text, parse_address};
 use ringside_core::command::{DepositStatus, HeldReason};
 use ringside_core::ids::Address;
 use ringside_views::Views;
 use ringside_views::deposit::DepositRecord;
+use ringside_wire::address::{address_text, parse_address};
 use ringside_wire::name::TxHash;
 use ringside_wire::number::Amount;
 use ringside_wire::spot::chain::{Deposit, DepositWord};

@@ -1,9 +1,9 @@
 //! Methods of requests over a WebSocket: each is a row that names the route which answers it.
 
 use crate::api::{Handler, Method, Response, Route, Weight, fapi};
-use crate::auth::access::{Auth, Permission};
-use crate::dialect::Dialect;
 use crate::dialect::fapi::refusal;
+use ringside_auth::access::{Auth, Permission};
+use ringside_wire::refusal::Dialect;
 use std::sync::LazyLock;
 
 /// One method.

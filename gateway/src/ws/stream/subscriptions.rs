@@ -2,12 +2,12 @@
 
 use super::key;
 use super::request::{self, Action, Fault};
-use crate::auth::listen_key::ListenKey;
 use crate::push::envelope::{self, Form};
 use crate::push::row;
 use crate::push::sessions::{Connection, UserStream};
 use crate::push::topic::{Kind, Topic};
 use crate::worker::Worker;
+use ringside_auth::listen_key::ListenKey;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::rc::Rc;

@@ -2,13 +2,13 @@
 //! takes.
 
 use super::{Random, number};
-use crate::auth::signed::Signer;
-use crate::auth::typed_data::address_of_key;
 use crate::command_line::client::Client;
 use crate::command_line::demo::key_of;
-use crate::dialect::address::address_text;
 use anyhow::{Context, Result};
 use hyper::{Method, StatusCode};
+use ringside_auth::signed::Signer;
+use ringside_auth::typed_data::address_of_key;
+use ringside_wire::address::address_text;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -3,13 +3,13 @@
 //! The algorithm is pinned here and never taken from a token. `exp` is judged by the injected clock, not by the token
 //! library's. The cryptography is our own provider over `hmac` and `sha2`: the library's bundled ones bring RSA or C code.
 
-use crate::dialect::address::{address_text, parse_address};
-use crate::http::fault::Fault;
 use hmac::{Hmac, KeyInit, Mac};
 use jsonwebtoken::crypto::{CryptoProvider, JwtSigner, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::{Error, ErrorKind};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use ringside_core::ids::{AccountId, Address};
+use ringside_wire::address::{address_text, parse_address};
+use ringside_wire::fault::Fault;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use signature::{Signer, Verifier};

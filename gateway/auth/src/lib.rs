@@ -4,6 +4,7 @@
 //! that a client that sends the same credential again is not hashed again. Routes and limits are not its business.
 
 pub mod access;
+pub mod cidr;
 pub mod credential_log;
 pub mod jwt;
 pub mod key;
@@ -20,9 +21,8 @@ pub mod secret;
 pub mod seen;
 pub mod signed;
 pub mod typed_data;
+pub mod wallet;
 
-use crate::config::Config;
-use crate::http::fault::{Denied, Fault};
 use access::{Acting, Auth, Identity, Means, Operator, Permission};
 use credential_log::CredentialFile;
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
@@ -33,6 +33,7 @@ use logout::{Grant, Logouts};
 use nonce::Nonces;
 use operators::Watched;
 use ringside_core::ids::{AccountId, Address};
+use ringside_wire::fault::{Denied, Fault};
 use seal::SealError;
 use secret::{RandomError, SecretError};
 use seen::Seen;
@@ -50,9 +51,32 @@ const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const SIGNED_KEY: HeaderName = HeaderName::from_static("x-ex-apikey");
 const COMPATIBLE_KEY: HeaderName = HeaderName::from_static("x-mbx-apikey");
 /// Folder of the data folder that holds keys and secrets.
-pub(crate) const FOLDER: &str = "auth";
+pub const FOLDER: &str = "auth";
 /// Characters of an administrator's key and of a token secret that are made here.
 const MADE_LEN: usize = 64;
+
+/// What a deployment says of who may ask.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The data folder; keys and secrets lie in a folder of it.
+    pub data_dir: PathBuf,
+    /// The administrator's key, where it is not to be the file's.
+    pub admin_key: Option<Zeroizing<String>>,
+    /// What signs login tokens, where it is not to be the file's.
+    pub jwt_secret: Option<Zeroizing<String>>,
+    /// What keys are sealed under, 64 hex digits, where it is not to be the file's.
+    pub key_encryption_key: Option<Zeroizing<String>>,
+    /// Where clients reach the deployment: logins name it.
+    pub uri: String,
+    /// The chain that logins name.
+    pub chain_id: u64,
+    /// Whether logins of version 1 are taken.
+    pub takes_login_version_1: bool,
+    /// Whether the key header of existing clients is looked at.
+    pub compat_header: bool,
+    /// Whether a signature is taken once.
+    pub refuse_replays: bool,
+}
 
 /// Everything that recognizes callers.
 pub struct Authenticator {
@@ -70,6 +94,10 @@ pub struct Authenticator {
     deployment: Zeroizing<String>,
     /// Where clients reach it.
     uri: String,
+    /// The chain that logins name.
+    chain_id: u64,
+    /// Whether logins of version 1 are taken.
+    takes_version_1: bool,
     /// Whose turn it is to find out who signed: that takes a thread's whole time, which others need.
     recoveries: Semaphore,
     /// SHA-256 of the administrator's key: comparing hashes hides its length as well.
@@ -162,16 +190,16 @@ pub struct Found {
 }
 
 impl Authenticator {
-    /// Opens keys and secrets in `data_dir`/auth; makes what is neither there nor configured.
-    pub fn open(config: &Config) -> Result<(Authenticator, Found), AuthError> {
-        let folder = folder(config);
+    /// Opens keys and secrets of the data folder; makes what is neither there nor configured.
+    pub fn open(settings: &Settings) -> Result<(Authenticator, Found), AuthError> {
+        let folder = folder(&settings.data_dir);
         let next = folder.join(key_encryption::NEXT);
         if next.exists() {
             return Err(AuthError::Rotating(next));
         }
         let is_made = |line: &str| line.len() >= 32 && line.bytes().all(|byte| byte.is_ascii_graphic());
-        let text = |configured: &Option<crate::config::Secret>, name: &str| match configured {
-            Some(secret) => Ok((Zeroizing::new(secret.text().to_owned()), false)),
+        let text = |configured: &Option<Zeroizing<String>>, name: &str| match configured {
+            Some(secret) => Ok((secret.clone(), false)),
             None => secret::load_or_create(
                 &folder,
                 name,
@@ -180,17 +208,17 @@ impl Authenticator {
                 "at least 32 characters",
             ),
         };
-        let (admin_key, is_admin_key_new) = text(&config.admin_key, "admin_key")?;
-        let (jwt_secret, _) = text(&config.jwt_secret, "jwt_secret")?;
+        let (admin_key, is_admin_key_new) = text(&settings.admin_key, "admin_key")?;
+        let (jwt_secret, _) = text(&settings.jwt_secret, "jwt_secret")?;
         let is_id = |line: &str| line.len() == 32 && line.bytes().all(|byte| byte.is_ascii_hexdigit());
         let (deployment, _) =
             secret::load_or_create(&folder, "deployment", random_id, is_id, "32 hex digits")?;
-        let sealing_key = key_encryption::read(config, &folder)?;
+        let sealing_key = key_encryption::read(settings, &folder)?;
         let [keys_log, listen_keys_log, logouts_log] =
             ["keys.log", "listen_keys.log", logout::FILE].map(|name| folder.join(name));
         let sealed = |file: &Path| AuthError::Sealed {
             file: file.to_owned(),
-            key: match config.key_encryption_key {
+            key: match settings.key_encryption_key {
                 Some(_) => "the configured one".to_owned(),
                 None => format!("that of {}", folder.join(key_encryption::CURRENT).display()),
             },
@@ -219,19 +247,21 @@ impl Authenticator {
             listen_keys,
             nonces: Nonces::new().map_err(SecretError::from)?,
             deployment,
-            uri: config.public_url.clone().unwrap_or_else(|| format!("http://{}", config.listen)),
+            uri: settings.uri.clone(),
+            chain_id: settings.chain_id,
+            takes_version_1: settings.takes_login_version_1,
             recoveries: Semaphore::new(1),
             admin_key_hash: Sha256::digest(admin_key.as_bytes()).into(),
             operators: Watched::open(&folder)?,
-            compat_header: config.compat_header,
-            seen: config.refuse_replays.then(Seen::default),
+            compat_header: settings.compat_header,
+            seen: settings.refuse_replays.then(Seen::default),
         };
         Ok((auth, Found { keys: opened, cut, is_admin_key_new }))
     }
 
     /// Where the administrator's key lies when it is not configured.
-    pub fn admin_key_path(config: &Config) -> PathBuf {
-        folder(config).join("admin_key")
+    pub fn admin_key_path(data_dir: &Path) -> PathBuf {
+        folder(data_dir).join("admin_key")
     }
 
     /// Checks what a route needs against what a request sent. First 401, then 403 (`spot.md` 3). `remembered` belongs to the
@@ -433,8 +463,8 @@ fn random_id() -> Result<Zeroizing<String>, RandomError> {
 }
 
 /// Where keys and secrets lie.
-pub fn folder(config: &Config) -> PathBuf {
-    config.data_dir.join(FOLDER)
+pub fn folder(data_dir: &Path) -> PathBuf {
+    data_dir.join(FOLDER)
 }
 
 /// A credential of a request.

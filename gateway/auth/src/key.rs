@@ -4,13 +4,13 @@
 //! held sealed; only the answer that creates a key shows its secret. Checking a request's own signature belongs to the
 //! `/fapi` dialect.
 
-use crate::auth::access::Permission;
-use crate::auth::credential_log::CredentialLog;
-use crate::auth::key_log::{KeyLogError, KeyRecord, Record, Resealed};
-use crate::auth::seal::{SealError, Sealer};
-use crate::auth::secret::{self, RandomError};
-use crate::auth::signed::Signer;
-use crate::config::Cidr;
+use crate::access::Permission;
+use crate::cidr::Cidr;
+use crate::credential_log::CredentialLog;
+use crate::key_log::{KeyLogError, KeyRecord, Record, Resealed};
+use crate::seal::{SealError, Sealer};
+use crate::secret::{self, RandomError};
+use crate::signed::Signer;
 use parking_lot::{Mutex, RwLock};
 use ringside_core::ids::{AccountId, Address};
 use sha2::{Digest, Sha256};
@@ -455,8 +455,8 @@ fn context(record: &KeyRecord) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::credential_log::CredentialFile;
-    use crate::auth::key_log::HISTORY_LEN_MAX;
+    use crate::credential_log::CredentialFile;
+    use crate::key_log::HISTORY_LEN_MAX;
     use std::path::PathBuf;
 
     const NOW_S: i64 = 1_700_000_000;

@@ -1,7 +1,7 @@
 //! What a route wants to know of its caller, and what a caller has shown: words alone. Who judges is [`super::Authenticator`].
 
-use crate::http::fault::Denied;
 use ringside_core::ids::{AccountId, Address};
+use ringside_wire::fault::Denied;
 
 /// Who may call a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

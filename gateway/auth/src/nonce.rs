@@ -8,7 +8,7 @@
 //! | issued at, UNIX seconds: 4 | random: 4 | tag over address and both: 8 |
 //! ```
 
-use crate::auth::secret::{self, RandomError};
+use crate::secret::{self, RandomError};
 use hmac::{Hmac, KeyInit, Mac};
 use parking_lot::Mutex;
 use ringside_core::ids::Address;

@@ -9,7 +9,7 @@ use super::key_log::{KeyLog, KeyLogError, Resealed};
 use super::seal::{SealError, Sealer};
 use super::secret::{self, SecretError};
 use super::{AuthError, key, listen_key};
-use crate::config::Config;
+use crate::Settings;
 use std::path::Path;
 use zeroize::Zeroizing;
 
@@ -26,10 +26,10 @@ pub struct Rotated {
 /// old one, else one that is made here and takes the place of the file. Nobody else may use the data folder meanwhile.
 ///
 /// Errors: files, keys that open under neither.
-pub fn rotate(config: &Config, new: Option<&str>) -> Result<Rotated, AuthError> {
-    let folder = super::folder(config);
-    let old = Sealer::new(&*key_encryption::read(config, &folder)?);
-    let is_in_file = config.key_encryption_key.is_none();
+pub fn rotate(settings: &Settings, new: Option<&str>) -> Result<Rotated, AuthError> {
+    let folder = super::folder(&settings.data_dir);
+    let old = Sealer::new(&*key_encryption::read(settings, &folder)?);
+    let is_in_file = settings.key_encryption_key.is_none();
     let text = match new {
         Some(text) if key_encryption::is_key(text) => Zeroizing::new(text.to_owned()),
         Some(_) => return Err(form(&folder).into()),

@@ -5,12 +5,19 @@
 
 use super::nonce::{Live, NONCE_LIFE_S, Nonce};
 use super::typed_data::{Login, Venue};
-use crate::auth::Authenticator;
-use crate::config::Config;
-use crate::dialect::address::parse_address;
-use crate::http::limits::Client;
+use crate::Authenticator;
 use crate::wallet::{SignatureBytes, recover};
 use ringside_core::ids::Address;
+use ringside_wire::address::parse_address;
+
+/// What one client may spend: each nonce that it brings with a signature of somebody else's is gone for it.
+pub trait NonceBudget {
+    /// Takes a nonce and its last second, unless it was taken before; whether it was taken.
+    fn spend(&self, nonce: (i64, Nonce), now_s: i64) -> bool;
+
+    /// Gives it back.
+    fn unspend(&self, nonce: (i64, Nonce));
+}
 
 /// Why a login is refused, in the order of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,15 +59,14 @@ impl Authenticator {
     /// Judges address, nonce and signature as a client sent them. Who signed is found out on another thread, one after the other.
     pub async fn check_login(
         &self,
-        config: &Config,
         claim: &Claim,
-        client: &Client,
+        client: &impl NonceBudget,
         now_s: i64,
     ) -> Result<SignedLogin, LoginRefusal> {
         let address = parse_address(&claim.address).ok_or(LoginRefusal::InvalidAddress)?;
         let signature = parse_signature(&claim.signature).ok_or(LoginRefusal::InvalidSignature)?;
         let is_bound = claim.version == 2;
-        let is_taken = is_bound || claim.version == 1 && config.takes_login_version_1();
+        let is_taken = is_bound || claim.version == 1 && self.takes_version_1;
         if !is_taken {
             return Err(LoginRefusal::InvalidVersion);
         }
@@ -68,7 +74,7 @@ impl Authenticator {
         let live = found
             .filter(|live| client.spend((live.expires_at_s, live.nonce), now_s))
             .ok_or(LoginRefusal::NonceInvalid)?;
-        let digest = self.login(config, &address, &claim.nonce, &live, is_bound).digest();
+        let digest = self.login(&address, &claim.nonce, &live, is_bound).digest();
         let is_signed = move || recover(&digest, &signature).is_some_and(|signer| signer == address);
         let turn = self.recoveries.acquire().await;
         // A panic there was reported by the thread's own hook.
@@ -84,7 +90,6 @@ impl Authenticator {
     /// What a wallet signs for this nonce, in version 2 where it is `is_bound` to this deployment.
     pub fn login<'a>(
         &'a self,
-        config: &'a Config,
         account: &'a Address,
         nonce: &'a str,
         live: &Live,
@@ -96,7 +101,7 @@ impl Authenticator {
             issued_at_s: live.expires_at_s - NONCE_LIFE_S,
         };
         Login {
-            chain_id: config.chain_id,
+            chain_id: self.chain_id,
             account,
             nonce,
             expires_at_s: live.expires_at_s,

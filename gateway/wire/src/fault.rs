@@ -2,9 +2,8 @@
 //!
 //! What a handler refuses belongs to its dialect, not here.
 
-use crate::dialect::Dialect;
-use crate::http::response::Error;
-use hyper::StatusCode;
+use crate::refusal::{Dialect, Error};
+use http::StatusCode;
 use std::borrow::Cow;
 
 /// Body of the answer to a head that is no HTTP, such as one with a character in its target that has to be encoded. Which dialect is

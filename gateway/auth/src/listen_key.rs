@@ -7,10 +7,10 @@
 //! not waited for: after a crash such a key may end up to two minutes early. Which connection listens with a key is not known here: a
 //! connection holds the [`ListenKey`] and asks it whether it still lives.
 
-use crate::auth::credential_log::CredentialLog;
-use crate::auth::key_log::{KeyLogError, Logged, Resealed};
-use crate::auth::seal::{SealError, Sealer};
-use crate::auth::secret::{self, RandomError};
+use crate::credential_log::CredentialLog;
+use crate::key_log::{KeyLogError, Logged, Resealed};
+use crate::seal::{SealError, Sealer};
+use crate::secret::{self, RandomError};
 use parking_lot::{Mutex, RwLock};
 use ringside_core::ids::AccountId;
 use serde::{Deserialize, Serialize};
@@ -396,8 +396,8 @@ fn context(account: AccountId) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::credential_log::CredentialFile;
-    use crate::auth::key_log::{HISTORY_LEN_MAX, KeyLog};
+    use crate::credential_log::CredentialFile;
+    use crate::key_log::{HISTORY_LEN_MAX, KeyLog};
     use std::path::PathBuf;
 
     const NOW_MS: i64 = 1_700_000_000_000;

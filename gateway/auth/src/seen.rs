@@ -6,9 +6,9 @@
 //! let go of already, and those are refused as late; and a start counts from the latest time that either clock or engine knew.
 
 use super::signed::{AHEAD_MS, SignedRequest};
-use crate::http::fault::{Fault, SignatureError};
 use parking_lot::Mutex;
 use ringside_core::ids::AccountId;
+use ringside_wire::fault::{Fault, SignatureError};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Signatures that are kept at once, at some 100 bytes each.

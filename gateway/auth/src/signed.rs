@@ -2,10 +2,10 @@
 //!
 //! Who the key belongs to is the business of [`super::Authenticator`]; what the other parameters mean, the dialect's.
 
-use crate::form;
-use crate::http::fault::SignatureError;
 use hmac::{Hmac, KeyInit, Mac};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, percent_decode, percent_encode};
+use ringside_wire::fault::SignatureError;
+use ringside_wire::form;
 use sha2::Sha256;
 use std::borrow::Cow;
 

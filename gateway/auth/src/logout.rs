@@ -3,8 +3,8 @@
 //! All of an account's at once: whoever fears that one was captured cannot say which. A token carries whole seconds, so a logout
 //! counts from the next one on, and a login behind it is dated there.
 
-use crate::auth::credential_log::{CredentialFile, CredentialLog};
-use crate::auth::key_log::{KeyLogError, Logged};
+use crate::credential_log::{CredentialFile, CredentialLog};
+use crate::key_log::{KeyLogError, Logged};
 use parking_lot::{Mutex, RwLock};
 use ringside_core::ids::AccountId;
 use serde::{Deserialize, Serialize};
@@ -130,7 +130,7 @@ impl Logouts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::key_log::HISTORY_LEN_MAX;
+    use crate::key_log::HISTORY_LEN_MAX;
     use std::path::PathBuf;
 
     const NOW_S: i64 = 1_700_000_000;

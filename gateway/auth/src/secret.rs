@@ -103,7 +103,7 @@ pub fn load_or_create(
 }
 
 /// What a file holds that nobody else may read; `None` where there is none.
-pub(crate) fn read(path: &Path) -> Result<Option<Zeroizing<String>>, SecretError> {
+pub fn read(path: &Path) -> Result<Option<Zeroizing<String>>, SecretError> {
     let io_error = |cause| SecretError::Io { path: path.to_owned(), cause };
     let file = match File::open(path) {
         Ok(file) => file,
@@ -118,7 +118,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<Zeroizing<String>>, SecretError
 }
 
 /// Puts a text and a line's end into a file of `folder` that nobody else can read.
-pub(crate) fn write(folder: &Path, path: &Path, text: &str) -> Result<(), SecretError> {
+pub fn write(folder: &Path, path: &Path, text: &str) -> Result<(), SecretError> {
     write_new(folder, path, text).map_err(|cause| SecretError::Io { path: path.to_owned(), cause })
 }
 

@@ -2,9 +2,9 @@
 //!
 //! Hash, recovery and wallet are `wallet.rs`'s. Nonces and tokens are not its business.
 
-use crate::dialect::address::address_text;
 use crate::wallet::{SignatureBytes, Wallet, keccak256, recover, typed_digest, word};
 use ringside_core::ids::Address;
+use ringside_wire::address::address_text;
 use serde_json::{Value, json};
 
 const DOMAIN_NAME: &str = "Exchange Login";
@@ -133,7 +133,7 @@ fn words(words: &[[u8; 32]]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialect::address::parse_address;
+    use ringside_wire::address::parse_address;
 
     /// The vector of `spot.md` 2.1.
     const NONCE: &str = "9f86d081884c7d659a2feaa0c55ad015";

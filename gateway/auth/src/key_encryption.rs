@@ -1,7 +1,7 @@
 //! The key-encryption key: where it lies, how it is read, and how one is made.
 
 use super::secret::{self, RandomError, SecretError};
-use crate::config::Config;
+use crate::Settings;
 use std::path::Path;
 use zeroize::Zeroizing;
 
@@ -10,9 +10,9 @@ pub(super) const CURRENT: &str = "key_encryption_key";
 pub(super) const NEXT: &str = "key_encryption_key.next";
 
 /// The key itself: configured, else that of the file, which is made where there is none.
-pub(super) fn read(config: &Config, folder: &Path) -> Result<Zeroizing<[u8; 32]>, SecretError> {
-    let text = match &config.key_encryption_key {
-        Some(secret) => Zeroizing::new(secret.text().to_owned()),
+pub(super) fn read(settings: &Settings, folder: &Path) -> Result<Zeroizing<[u8; 32]>, SecretError> {
+    let text = match &settings.key_encryption_key {
+        Some(key) => key.clone(),
         None => secret::load_or_create(folder, CURRENT, make, is_key, "64 hex digits")?.0,
     };
     let mut key = Zeroizing::new([0; 32]);

@@ -2,7 +2,7 @@
 //!
 //! The seal is bound to its context (which key, which account), so sealed bytes cannot be moved to another record.
 
-use crate::auth::secret::{self, RandomError};
+use crate::secret::{self, RandomError};
 use chacha20poly1305::aead::{Aead, Payload};
 use chacha20poly1305::{KeyInit, XChaCha20Poly1305, XNonce};
 use zeroize::Zeroizing;

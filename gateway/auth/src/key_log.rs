@@ -17,7 +17,7 @@
 //! inside the very last record cannot be told from a crash.) So no record is written before the one in front of it is on the
 //! disk: of two a power failure might keep the second alone. What records mean is the business of `key.rs` and `listen_key.rs`.
 
-use crate::auth::secret;
+use crate::secret;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -332,12 +332,6 @@ impl<R: Logged> KeyLog<R> {
         self.file.set_len(self.len)?;
         self.file.seek(SeekFrom::Start(self.len))?;
         self.file.sync_all()
-    }
-
-    /// As after a write that failed.
-    #[cfg(test)]
-    pub(crate) fn fail(&mut self) {
-        self.has_failed = true;
     }
 
     /// Appends a record so often, none of them synced: more than a test can wait for.
