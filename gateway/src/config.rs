@@ -586,26 +586,11 @@ impl Config {
 fn unknown(origin: &str, key: &str) -> ConfigError {
     let near = SETTINGS
         .iter()
-        .map(|row| (distance(key, row.key), row.key))
+        .map(|row| (strsim::levenshtein(key, row.key), row.key))
         .min()
         .filter(|(distance, near)| *distance <= near.len() / 3);
     let hint = near.map_or_else(String::new, |(_, near)| format!("; did you mean `{near}`?"));
     ConfigError::UnknownKey { origin: origin.to_owned(), key: key.to_owned(), hint }
-}
-
-/// Insertions, deletions and replacements that turn `a` into `b`.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.bytes().enumerate() {
-            let replaced = diagonal + usize::from(from != to);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
