@@ -24,8 +24,8 @@ struct Bare<F>(F);
 
 impl<F: FnMut(OrderId, OrderId, Price, Quantity)> Settlement for Bare<F> {
     #[inline(always)]
-    fn meet(&mut self, _: &Taker, _: &Order, _: u32) -> Meeting {
-        Meeting::Fill(Quantity::MAX)
+    fn meet(&mut self, _: &Taker, _: &Order) -> Option<Meeting> {
+        Some(Meeting::Fill(Quantity::MAX))
     }
 
     #[inline(always)]

@@ -58,8 +58,8 @@ pub(crate) struct Fill {
 
 /// What a kind of market does with the meetings of orders.
 pub(crate) trait Settlement {
-    /// Judges a meeting before anything changes. `slot` is the maker's.
-    fn meet(&mut self, taker: &Taker, maker: &Order, slot: u32) -> Meeting;
+    /// Judges a meeting before anything changes; `None`: the arriving order is at its end, before this one, though nothing stopped it.
+    fn meet(&mut self, taker: &Taker, maker: &Order) -> Option<Meeting>;
     /// Settles a fill. `maker` shows what it was before it.
     fn fill(&mut self, taker: &Taker, maker: &Order, slot: u32, fill: Fill);
     /// A resting order comes next if the arriving one goes on: what it will touch may begin to load. No effect on state
@@ -84,7 +84,8 @@ pub(crate) fn sweep<S: Settlement>(
     let which = taker.side.opposite();
     let mut update = book.update;
     let side = book.side_mut(which);
-    while side.best() <= taker.limit && taker.remaining > 0 && taker.ending.is_none() {
+    let mut is_more = true;
+    while side.best() <= taker.limit && taker.remaining > 0 && taker.ending.is_none() && is_more {
         let handle = side.best_level();
         let level = *orders.levels.get(handle);
         let (mut slot, mut total) = (level.head, level.total);
@@ -95,8 +96,12 @@ pub(crate) fn sweep<S: Settlement>(
                 settlement.soon(orders.pool.get(next));
             }
             let maker = orders.pool.get_mut(slot);
-            let expires = match settlement.meet(taker, maker, slot) {
-                Meeting::Fill(most) => {
+            let expires = match settlement.meet(taker, maker) {
+                None => {
+                    is_more = false;
+                    break;
+                }
+                Some(Meeting::Fill(most)) => {
                     let quantity = taker.remaining.min(maker.remaining).min(most);
                     debug_assert!(quantity > 0);
                     let is_maker_filled = quantity == maker.remaining;
@@ -114,12 +119,12 @@ pub(crate) fn sweep<S: Settlement>(
                     }
                     continue;
                 }
-                Meeting::ExpireMaker => true,
-                Meeting::ExpireBoth(ending) => {
+                Some(Meeting::ExpireMaker) => true,
+                Some(Meeting::ExpireBoth(ending)) => {
                     taker.ending = Some(ending);
                     true
                 }
-                Meeting::StopTaker(ending) => {
+                Some(Meeting::StopTaker(ending)) => {
                     taker.ending = Some(ending);
                     false
                 }

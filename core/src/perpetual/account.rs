@@ -31,7 +31,7 @@ pub(crate) struct Account {
     pub(crate) promo_bps: u32,
     pub(crate) referral_total_bps: u32,
     pub(crate) referral_share_bps: u32,
-    /// Its place among those who were deleveraged for bankrupt scopes, from 1 on; 0 for none.
+    /// The place it has, or had, among those who were deleveraged for bankrupt scopes, from 1 on; 0 for none.
     pub(crate) brought: u32,
     /// When the scheduled downgrade holds, ms.
     pub(crate) pending_ms: i64,
@@ -95,7 +95,9 @@ pub(crate) struct Holding {
     pub(crate) called_ms: i64,
     /// Deadline of its countdown, 0 for none.
     pub(crate) countdown_ms: i64,
-    pub(crate) reserved: [u64; 5],
+    /// Its place among those whom the settlement of its market paid, from 1 on; 0 for none.
+    pub(crate) brought: u32,
+    pub(crate) reserved: [u32; 9],
 }
 
 /// What a fill changes of a holding, and what it is judged by: one line. A plan goes on with a copy of it.

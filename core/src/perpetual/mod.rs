@@ -385,6 +385,16 @@ impl State {
         )
     }
 
+    /// What an account may have to give back of what deleveraging and settlements brought it; `place` of its record.
+    #[inline]
+    fn withheld(&self, account: AccountId, place: u32) -> Option<Money> {
+        markets_in(self.work.closing).try_fold(self.shortfall.withheld(account, place), |sum, index| {
+            let place = self.holding(account, index).brought;
+            let closing = self.symbols[index].closing.as_ref();
+            sum.checked_add(closing.map_or(0, |closing| closing.shortfall.withheld(account, place)))
+        })
+    }
+
     /// The cross account, with another wallet and another holding in one market (at its own leverage and mode).
     pub(crate) fn sums_with(
         &self,
@@ -393,7 +403,7 @@ impl State {
         changed: Option<(usize, &Holding)>,
     ) -> Option<Cross> {
         let record = self.accounts.get(account);
-        let withheld = self.shortfall.withheld(record.brought);
+        let withheld = self.withheld(account, record.brought)?;
         let mut sums = Cross { wallet, withheld, ..Cross::default() };
         self.each(
             account,

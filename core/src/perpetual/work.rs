@@ -2,12 +2,13 @@
 //!
 //! A unit is a thing done, never a thing looked at: an order that ends, with those attached to it, or is shortened; a trigger that
 //! fires, to the end of its order; a countdown; a position that pays funding, or is settled; the match of an order of a liquidation
-//! or of the fund; a takeover; a counterparty that is deleveraged, with its orders; a warning. Every command has one for what it asks
-//! for itself.
+//! or of the fund; a takeover; a counterparty that is deleveraged, with its orders; who is weighed for a loss that is shared, or gives
+//! back of it; a warning. Every command has one for what it asks for itself.
 //!
 //! What is left over waits in the state: orders to be trimmed here, triggers in batches by market (`triggers.rs`), expiries in their
-//! heaps, funding and settlement in their market, liquidations in the thresholds of `bands.rs`. Both come before liquidations: nobody is
-//! judged with an unpaid hour, or a position that has a price already, and no liquidation goes on before all are done.
+//! heaps, funding and settlement in their market, liquidations in the thresholds of `bands.rs`, a loss that is shared with those who
+//! share it (`shortfall.rs`). Funding and settlement come before liquidations: nobody is judged with an unpaid hour, or a position that
+//! has a price already, and no liquidation goes on before all are done, nor before a loss that is shared is shared to the end.
 
 use super::{State, markets_in};
 use crate::command::MarginMode;

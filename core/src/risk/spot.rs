@@ -279,21 +279,21 @@ impl<S: Sink> SpotMatch<'_, '_, S> {
 
 impl<S: Sink> Settlement for SpotMatch<'_, '_, S> {
     #[inline(always)]
-    fn meet(&mut self, taker: &Taker, maker: &Order, _: u32) -> Meeting {
+    fn meet(&mut self, taker: &Taker, maker: &Order) -> Option<Meeting> {
         let mut most = Quantity::MAX;
         if let Some(budget) = &self.budget {
             most = budget.buys(maker.price, maker.remaining);
             if most == 0 {
-                return Meeting::StopTaker(Ending::Spent);
+                return Some(Meeting::StopTaker(Ending::Spent));
             }
         }
         if let Some(mode) = self.self_trade
             && maker.account == taker.account
             && let Some(meeting) = stp::meet(mode)
         {
-            return meeting;
+            return Some(meeting);
         }
-        Meeting::Fill(most)
+        Some(Meeting::Fill(most))
     }
 
     #[inline(always)]

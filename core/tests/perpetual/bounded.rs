@@ -431,6 +431,150 @@ fn a_close_that_waits_survives_a_snapshot() {
     assert!(commands > 5, "{commands}");
 }
 
+/// A venue whose fund has 10, and where `count` accounts hold long what one is short that has less than it loses if the market goes
+/// to 70,000.
+fn winners(count: u32, work_max: u32) -> (Crowd, Vec<u32>) {
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    venue.fund("10");
+    venue.ok(ActivateRule { rule: rule::WORK_MAX, value: work_max });
+    let loser = venue.account(&format!("{}", 4 * count));
+    venue.ok(SetLeverage { account: loser, market: BTC, leverage: 20, reserved: 0 });
+    let mut crowd = Crowd::new(venue);
+    let mut holders = Vec::new();
+    for number in 0..count {
+        let account = crowd.account(79, number, "100");
+        let sell = crowd.order(loser, Side::Sell, "0.001", "60000");
+        assert_eq!(crowd.give(sell).reject, 0);
+        let buy = crowd.order(account, Side::Buy, "0.001", "60000");
+        assert_eq!(crowd.give(buy).reject, 0);
+        holders.push(account);
+    }
+    (crowd, holders)
+}
+
+/// The same, told to close at 70,000: each of them is paid 10, of which the one lacks 6 and the fund has next to nothing.
+fn short_close(count: u32, work_max: u32) -> (Crowd, Vec<u32>) {
+    let (mut crowd, holders) = winners(count, work_max);
+    let state = |crowd: &mut Crowd, state: PerpetualState| {
+        assert_eq!(
+            crowd.give(SetPerpetualState { market: BTC, state: state as u8, reserved: [0; 3] }).reject,
+            0
+        );
+    };
+    state(&mut crowd, PerpetualState::Halted);
+    crowd.give(SetManualPrice { market: BTC, moves_band: 0, price: dec("70000") });
+    for _ in 0..1_801 {
+        crowd.time_ns += 1_000_000_000;
+        crowd.give(AdvanceTime {});
+    }
+    state(&mut crowd, PerpetualState::Closed);
+    (crowd, holders)
+}
+
+/// Who gave back in the last command.
+fn gave(crowd: &Crowd) -> Vec<u32> {
+    let postings = crowd.events.iter().filter_map(Event::get::<event::Posting>);
+    let back = postings
+        .filter(|posting| posting.reason == event::PostingReason::InsuranceClear as u8 && posting.amount < 0);
+    back.map(|posting| posting.account).collect()
+}
+
+/// 3,000 are paid by a settlement of which the fund cannot pay 17,990: they give it back by and by, and until then nobody leaves with
+/// what it brought.
+#[test]
+fn a_settlement_is_given_back_by_and_by() {
+    let (mut crowd, holders) = short_close(3_000, 256);
+    let first = holders[0];
+    assert_eq!(crowd.engine.perpetual_wallet(first), usd("110"), "it is settled");
+    let leave = |amount: &str| TransferPerpetual { account: first, reserved: 0, amount: -usd(amount) };
+    assert_eq!(crowd.give(leave("100.000001")).rejected(), Some(Reject::CrossInsufficient));
+    assert_eq!(crowd.give(leave("50")).rejected(), Some(Reject::WithdrawalsPaused), "what it had is its own");
+    let (mut given, mut commands) = (gave(&crowd), 0);
+    while crowd.engine.has_backlog() {
+        crowd.give(AdvanceTime {});
+        let now = gave(&crowd);
+        assert!(now.len() + ended_and_settled(&crowd).1.len() <= 256);
+        given.extend(now);
+        commands += 1;
+        if commands % 8 == 0 {
+            crowd.prove();
+            crowd.engine.check_invariants().unwrap();
+        }
+    }
+    assert!(commands > 30, "{commands}");
+    assert_eq!(given, holders, "each once");
+    assert_eq!(crowd.engine.perpetual_wallet(0), 0);
+    let left = |account: &u32| crowd.engine.perpetual_wallet(*account);
+    assert_eq!(holders.iter().map(left).sum::<i64>(), usd("312010"));
+    assert!(holders.iter().all(|account| (usd("104.003333")..=usd("104.003334")).contains(&left(account))));
+    assert_eq!(crowd.give(leave("104")).rejected(), None);
+    crowd.engine.check_invariants().unwrap();
+}
+
+/// What everybody has in the end is what one command would have left.
+#[test]
+fn what_is_given_back_by_and_by_comes_to_the_same() {
+    let wallets = |(crowd, holders): &(Crowd, Vec<u32>)| {
+        holders.iter().chain(&[0]).map(|&account| crowd.engine.perpetual_wallet(account)).collect::<Vec<_>>()
+    };
+    let [few, all] = [8, 65_536].map(|most| {
+        let mut close = short_close(30, most);
+        assert_eq!(close.0.engine.has_backlog(), most == 8);
+        while close.0.engine.has_backlog() {
+            close.0.give(AdvanceTime {});
+        }
+        wallets(&close)
+    });
+    assert_eq!(few, all);
+}
+
+/// A snapshot between two commands that share a settlement's loss goes on to the same end.
+#[test]
+fn a_loss_that_is_shared_survives_a_snapshot() {
+    let (mut crowd, _) = short_close(60, 16);
+    let commands = crowd.work_off_beside_snapshots();
+    assert!(commands > 8, "{commands}");
+}
+
+/// Those who were deleveraged for a bankrupt one give back by and by as well, a unit each, and are not asked for more meanwhile.
+#[test]
+fn what_deleveraging_brought_is_given_back_by_and_by() {
+    let (mut crowd, holders) = winners(60, 16);
+    crowd.give(SetManualPrice { market: BTC, moves_band: 0, price: dec("70000") });
+    crowd.time_ns += 1_000_000_000;
+    let (mut given, mut refusals) = (Vec::new(), 0);
+    loop {
+        let mut saved = Vec::new();
+        crowd.engine.save(&mut saved);
+        let again = Engine::load(&EngineConfig::SMALLEST, &saved).expect("its own snapshot");
+        assert_eq!(again.state_hash(), crowd.engine.state_hash());
+        crowd.give(AdvanceTime {});
+        let now = gave(&crowd);
+        assert!(now.len() <= 16);
+        given.extend(now);
+        crowd.prove();
+        crowd.engine.check_invariants().unwrap();
+        if !crowd.engine.has_backlog() {
+            break;
+        }
+        // Once anybody gives back all have been deleveraged: what that brought is no margin for anything new meanwhile.
+        if let Some(&one) = holders.iter().rev().find(|one| !given.is_empty() && !given.contains(one)) {
+            let free = crowd.engine.perpetual_cross(one).unwrap().withdrawable().unwrap();
+            assert!((usd("100")..=usd("104")).contains(&free), "{free}");
+            let large = crowd.order(one, Side::Buy, "0.031", "69000");
+            let refused = crowd.give(large).rejected();
+            given.extend(gave(&crowd));
+            assert_eq!(refused, (!given.contains(&one)).then_some(Reject::InsufficientMargin));
+            refusals += 1;
+        }
+    }
+    assert!(refusals > 1, "{refusals}");
+    given.sort_unstable();
+    assert_eq!(given, holders, "each once");
+    assert_eq!(crowd.engine.perpetual_wallet(0), 0);
+}
+
 /// How much one command may do is between 8 and 65,536.
 #[test]
 fn the_bound_has_bounds() {

@@ -103,6 +103,45 @@ fn a_stop_that_closes_gets_its_chance_below_maintenance() {
 }
 
 #[test]
+fn who_may_not_place_opens_nothing_by_an_order_that_waits() {
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    let (one, other) = (venue.account("1000000"), venue.account("1000000"));
+    open(&mut venue, one, other, Side::Buy, "0.1", "60000");
+    let stop = |venue: &mut Venue, side: Side, flags: u16| {
+        let place = of_type(venue.limit(one, side, "0.1", "0"), PerpetualOrderType::StopMarket);
+        let stop_price = dec(if side == Side::Buy { "60010" } else { "59990" });
+        venue.ok(PlacePerpetual { price: 0, stop_price, flags, ..place }).order
+    };
+    let opens = stop(&mut venue, Side::Buy, 0);
+    let closes = stop(&mut venue, Side::Sell, order_flag::REDUCE_ONLY);
+    let turns = stop(&mut venue, Side::Sell, 0);
+    venue.ok(SetPerpetualAccount {
+        account: one,
+        mask: account_mask::TRADING,
+        trade_group: -1,
+        ..FromZeros::new_zeroed()
+    });
+    let refusals = |venue: &Venue| {
+        let refused = venue.said::<event::TriggerRefused>();
+        refused.iter().map(|refused| (refused.order, refused.reject)).collect::<Vec<_>>()
+    };
+    let disabled = Reject::TradingDisabled.code();
+    venue.sell(other, "1", "60010");
+    let third = venue.account("1000000");
+    venue.buy(third, "0.1", "60010");
+    assert_eq!(refusals(&venue), [(opens, disabled)]);
+    assert_eq!(venue.ends(), [(opens, PerpetualStatus::Expired, 8, 0)]);
+    venue.buy(other, "1", "59990");
+    venue.sell(third, "0.1", "59990");
+    assert_eq!(refusals(&venue), [(turns, disabled)]);
+    assert_eq!(venue.ends(), [(turns, PerpetualStatus::Expired, 8, 0)]);
+    let fills = venue.fills();
+    assert_eq!(fills.last().map(|fill| (fill.taker_order, fill.quantity)), Some((closes, dec("0.1"))));
+    assert_eq!(held(&venue, one), 0);
+}
+
+#[test]
 fn a_remainder_below_a_new_lot_ends_filled() {
     let mut venue = Venue::trading("60000");
     let (one, other) = (venue.account("1000000"), venue.account("1000000"));
@@ -132,6 +171,111 @@ fn a_remainder_below_a_new_lot_ends_filled() {
     let taker = venue.buy(other, "0.02", "60000");
     assert_eq!(venue.ends(), [(taker, PerpetualStatus::Filled, 0, dec("0.015"))]);
     assert_eq!(venue.engine.perpetual_orders().count(), 0);
+}
+
+/// An order that trades where a lot has changed, of a position of 1.5 lots: how orders end, each once.
+#[test]
+fn what_is_less_than_a_new_lot_ends_once() {
+    let begin = || {
+        let mut venue = Venue::trading("60000");
+        no_fees(&mut venue);
+        venue.fund("50000");
+        let [one, other, bidder] = ["1000000"; 3].map(|wallet| venue.account(wallet));
+        open(&mut venue, one, other, Side::Buy, "0.015", "60000");
+        (venue, one, other, bidder)
+    };
+    let coarse = |venue: &mut Venue| set(venue, PerpetualParameter::Lot, dec("0.01"));
+
+    // What the shrink rule cuts below a lot stays, closes the position, and ends by it; who meets it has less than a lot left.
+    let (mut venue, one, other, bidder) = begin();
+    let place = venue.limit(one, Side::Sell, "0.015", "60100");
+    let bound = venue.ok(PlacePerpetual { flags: order_flag::REDUCE_ONLY, ..place }).order;
+    coarse(&mut venue);
+    venue.buy(bidder, "0.01", "60000");
+    venue.sell(one, "0.01", "60000");
+    assert_eq!((venue.ends(), held(&venue, one)), (vec![], dec("0.005")));
+    let taker = venue.buy(other, "0.01", "60100");
+    let both = [
+        (bound, PerpetualStatus::Expired, 4, dec("0.005")),
+        (taker, PerpetualStatus::Filled, 0, dec("0.005")),
+    ];
+    assert_eq!((venue.ends(), held(&venue, one)), (both.to_vec(), 0));
+    assert_eq!(venue.engine.perpetual_orders().count(), 0);
+
+    // A stop that closes takes what there is; it is filled where less than a lot is left of it.
+    for (bid, executed) in [("0.01", "0.01"), ("0.02", "0.015")] {
+        let (mut venue, one, other, bidder) = begin();
+        let place = of_type(venue.limit(one, Side::Sell, "0", "0"), PerpetualOrderType::StopMarket);
+        let stop_price = dec("59990");
+        let flags = order_flag::CLOSE_POSITION;
+        let stop = venue.ok(PlacePerpetual { stop_price, flags, ..place }).order;
+        coarse(&mut venue);
+        venue.buy(bidder, "0.01", "59990");
+        let maker = venue.buy(bidder, bid, "59980");
+        venue.sell(other, "0.01", "59990");
+        let fills = venue.fills();
+        let last = fills.last().unwrap();
+        assert_eq!((last.taker_order, last.quantity), (stop, dec(executed)));
+        // Its trade tells of the one that is filled, and then less than a lot is left of the bid.
+        let left = if bid == "0.01" { stop } else { maker };
+        assert_eq!(venue.ends(), [(left, PerpetualStatus::Filled, 0, dec(executed))]);
+        assert_eq!(last.flags >> 1, u8::from(bid == "0.02"));
+        assert_eq!(held(&venue, one), dec("0.015") - dec(executed));
+    }
+
+    // In place and anew a modification leaves less than a lot of what has traded.
+    for price in ["60100", "60200"] {
+        let (mut venue, one, other, bidder) = begin();
+        let order = venue.sell(one, "0.035", "60100");
+        venue.buy(bidder, "0.015", "60100");
+        coarse(&mut venue);
+        venue.ok(ModifyPerpetual {
+            account: one,
+            market: BTC,
+            order,
+            price: dec(price),
+            quantity: dec("0.02"),
+            side: 255,
+            price_match: 0,
+            flags: 0,
+            client_order: [0; 36],
+        });
+        assert_eq!(venue.ends(), [(order, PerpetualStatus::Filled, 0, dec("0.015"))]);
+        assert_eq!(venue.engine.perpetual_orders().count(), 0);
+        assert_eq!(held(&venue, other), dec("-0.015"));
+    }
+
+    // A liquidation's order is filled whole, by the book, and by the fund what is less than a lot; where what the book took is enough,
+    // less than a lot is left of it.
+    for (price, is_cured) in [("59000", true), ("58700", false)] {
+        let (mut venue, _, other, bidder) = begin();
+        let poor = venue.account("20");
+        leverage(&mut venue, poor, 125);
+        open(&mut venue, poor, other, Side::Buy, "0.015", "60000");
+        coarse(&mut venue);
+        venue.buy(bidder, "0.01", price);
+        venue.mark(if is_cured { "58800" } else { "58700" });
+        let trades = venue.said::<event::PerpetualTrade>();
+        let told: Vec<_> =
+            trades.iter().map(|trade| (trade.cause, trade.quantity, trade.flags >> 1)).collect();
+        let order = trades[0].taker_order;
+        if is_cured {
+            assert_eq!(told, [(1, dec("0.01"), 0)]);
+            assert_eq!(venue.ends(), [(order, PerpetualStatus::Filled, 0, dec("0.01"))]);
+            assert_eq!(held(&venue, poor), dec("0.005"));
+        } else {
+            assert_eq!(told, [(1, dec("0.01"), 0), (2, dec("0.005"), 1)]);
+            assert_eq!((venue.ends(), held(&venue, poor)), (vec![], 0));
+        }
+    }
+
+    // And a position is settled whole.
+    let (mut venue, one, other, _) = begin();
+    coarse(&mut venue);
+    venue.ok(SetPerpetualState { market: BTC, state: PerpetualState::Closed as u8, reserved: [0; 3] });
+    let trades = venue.said::<event::PerpetualTrade>();
+    assert_eq!(trades.iter().map(|trade| trade.quantity).collect::<Vec<_>>(), [dec("0.015"); 2]);
+    assert_eq!((held(&venue, one), held(&venue, other), venue.ends()), (0, 0, vec![]));
 }
 
 #[test]

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// BLAKE3 of all segments of [`MILLION`] commands of the flow of [`SEED`], one after the other.
-const JOURNAL: &str = "bbbd2eda49789636e58966434e4654c53557d82d85fb87d515944b07dbd5c437";
+const JOURNAL: &str = "f642e7e924b429b7f320ee2742f63d804b7508a0f04289b6eee347914c25f050";
 /// Hash of the engine's state after them. Belongs to `ENGINE_VERSION`, as the vectors of core's replay tests do.
 const STATE: &str = "f5b7bc7db3e93a094ccaebf880ab69d4";
 const SEED: u64 = 20_263;

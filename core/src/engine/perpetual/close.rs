@@ -1,6 +1,7 @@
 //! The settlement of a market that closes (`risk.md` 18). Its price is fixed and orders are refused at once; then, by and by, its
 //! orders end, the buys in the book by priority, the sells, then those that wait, account by account; then its positions are closed
-//! at that price, account by account, or when their account is next touched. With the last the market is closed.
+//! at that price, account by account, or when their account is next touched; then those it paid give back what the fund cannot pay of
+//! what it lacked. With the last of them the market is closed.
 //!
 //! Who has touched no other market is done with when its position is closed, and the scan that follows does not look at it again.
 
@@ -22,12 +23,11 @@ impl Perpetual {
     /// Ends orders and closes positions of markets that close, as far as there are units.
     pub(super) fn close_markets(&mut self) {
         for index in markets_in(self.state.work.closing) {
-            let is_done = self.end_orders(index) && self.state.close_positions(index);
+            let is_closed = self.end_orders(index) && self.state.close_positions(index);
             self.state.collect_trims();
-            if !is_done {
+            if !(is_closed && self.state.end_close(index)) {
                 return;
             }
-            self.state.end_close(index);
         }
     }
 
@@ -100,16 +100,20 @@ impl State {
         is_last
     }
 
-    /// The last position was closed.
-    fn end_close(&mut self, index: usize) {
+    /// The last position was closed: shares what it lacked, as far as there are units. Whether there were enough.
+    fn end_close(&mut self, index: usize) -> bool {
         let Some(mut closing) = self.symbols[index].closing.take() else { unreachable!("it closes") };
-        self.work.closing &= !(1 << index);
-        let residue = closing.residue;
+        let residue = std::mem::take(&mut closing.residue);
         if residue != 0 {
             *self.wallet_mut(FEE_ACCOUNT) += residue;
             self.post(FEE_ACCOUNT, id_of(index), residue, PostingReason::Settlement, MarginMode::Cross);
         }
-        self.share(&mut closing.shortfall);
+        let (is_done, _) = self.share(&mut closing.shortfall);
+        if !is_done {
+            self.symbols[index].closing = Some(closing);
+            return false;
+        }
+        self.work.closing &= !(1 << index);
         self.symbols[index].told = PerpetualState::Closed;
         self.facts.emit(PerpetualStateChanged {
             market: id_of(index),
@@ -118,6 +122,7 @@ impl State {
             reserved: 0,
             settlement_price: closing.price,
         });
+        true
     }
 
     /// Closes what an account holds in markets that close.
@@ -170,8 +175,7 @@ impl State {
                 }
             }
             if amount > 0 {
-                // Each account has one position here.
-                shortfall.bring(account, &mut 0, amount);
+                shortfall.bring(account, &mut self.touch(account, index).brought, amount);
             }
         }
         let owes = self.wallet(account) < 0;

@@ -9,7 +9,7 @@ use crate::event::{
     Execution, LiquidationStep, PerpetualTrade, Posting, PostingReason, PreventedMatch, TradeCause,
 };
 use crate::ids::{AccountId, FEE_ACCOUNT};
-use crate::matching::{Ending, Fill, Meeting, Settlement, Taker, sweep};
+use crate::matching::{Fill, Meeting, Settlement, Taker, sweep};
 use crate::money::Quantity;
 use crate::order::Order;
 use crate::perpetual::account::HotHolding;
@@ -36,14 +36,14 @@ pub(crate) mod reason {
 }
 
 impl Perpetual {
-    /// Writes what was planned of the arriving order in `slot`; the `reason` for which it stopped, if it did. `waits`: the plan ends
-    /// before somebody who is behind.
+    /// Writes what was planned of the arriving order in `slot`, which trades that and no more; the `reason` for which it stopped, if it
+    /// did.
     pub(super) fn commit(
         &mut self,
         index: usize,
         slot: u32,
         taker: &mut Taker,
-        (role, waits): (Role, bool),
+        role: Role,
     ) -> Option<NonZeroU8> {
         let Perpetual { books, orders, state, plan } = self;
         let Plan { meetings, parties, .. } = plan;
@@ -52,9 +52,9 @@ impl Perpetual {
             state.settle_first(party.account);
         }
         let mut writing =
-            Writing { state, index, slot, role, waits, planned: meetings.iter(), now: None, stopped: None };
+            Writing { state, index, slot, role, planned: meetings.iter(), now: None, stopped: None };
         sweep(&mut books[index], orders, taker, &mut writing);
-        assert!(writing.planned.as_slice().is_empty(), "the book trades what was planned");
+        assert!(writing.planned.as_slice().is_empty(), "the book has whom the plan met");
         let stopped = writing.stopped;
         for party in parties.iter().filter(|party| party.has_traded) {
             state.put_party(index, party);
@@ -70,8 +70,6 @@ struct Writing<'a> {
     /// The arriving order's.
     slot: u32,
     role: Role,
-    /// The plan ends before somebody who is behind.
-    waits: bool,
     planned: std::slice::Iter<'a, Planned>,
     /// The meeting that is written.
     now: Option<&'a Planned>,
@@ -183,21 +181,17 @@ impl State {
 
 impl Settlement for Writing<'_> {
     #[inline]
-    fn meet(&mut self, taker: &Taker, maker: &Order, _: u32) -> Meeting {
-        self.now = self.planned.next();
-        if self.now.is_none() {
-            // Whoever is met next is behind, and pays before more is planned.
-            assert!(self.waits, "the book trades what was planned");
-            return Meeting::StopTaker(Ending::Spent);
-        }
-        let &Planned { order, meeting, why, is_prevented, .. } = self.now();
-        assert!(order == maker.id, "the book trades what was planned");
+    fn meet(&mut self, taker: &Taker, maker: &Order) -> Option<Meeting> {
+        let planned = self.planned.next()?;
+        self.now = Some(planned);
+        let &Planned { order, meeting, why, is_prevented, .. } = planned;
+        assert!(order == maker.id, "the book has whom the plan met");
         if is_prevented {
             self.prevented(taker, maker, meeting);
         } else if let Meeting::StopTaker(_) = meeting {
             self.stopped = NonZeroU8::new(why);
         }
-        meeting
+        Some(meeting)
     }
 
     fn fill(&mut self, taker: &Taker, maker: &Order, slot: u32, fill: Fill) {

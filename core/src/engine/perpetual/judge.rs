@@ -183,7 +183,8 @@ impl State {
         exposure: &Exposure,
         leverage: u32,
     ) -> Option<bool> {
-        if !record.is_alone_in(index) || mode_of(record, holding) == MarginMode::Isolated {
+        let is_simple = record.is_alone_in(index) && self.shortfall.is_empty();
+        if !is_simple || mode_of(record, holding) == MarginMode::Isolated {
             return Some(false);
         }
         let unrealised = value.checked_sub(holding.cost)?;

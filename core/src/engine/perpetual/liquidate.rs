@@ -11,9 +11,9 @@ use crate::ids::{ALL_MARKETS, AccountId, FEE_ACCOUNT, OrderId};
 use crate::money::{Money, Price, Quantity};
 use crate::perpetual::account::Scope;
 use crate::perpetual::order::{Details, Stage};
-use crate::perpetual::shortfall::Shortfall;
+use crate::perpetual::shortfall::{Sharing, Shortfall};
 use crate::perpetual::{Perpetual, Standing, State, id_of};
-use crate::risk::perpetual::adl::{equity_after, give_backs, part_value};
+use crate::risk::perpetual::adl::{equity_after, give_back, part_value};
 use crate::risk::perpetual::bankruptcy::{Distress, is_due, limit_price};
 use crate::risk::perpetual::takeover::{
     Fund, fund_withdrawable, may_take, unwind_price, unwind_quantity, unwind_reach,
@@ -229,7 +229,8 @@ impl Perpetual {
     /// scan is at its end: the pool is flagged while the fund's wallet or equity is below 0.
     pub(crate) fn test_fund(&mut self) -> bool {
         let waits = !self.state.shortfall.is_empty();
-        if waits && !self.state.has_left_over() && self.state.share_shortfall() {
+        let is_begun = self.state.shortfall.sharing.is_some();
+        if waits && (is_begun || !self.state.has_left_over()) && self.state.share_shortfall() {
             return true;
         }
         let mut changed = false;
@@ -552,43 +553,57 @@ impl State {
         }
     }
 
-    /// Shares what bankrupt scopes lacked. Whether anybody gave anything back.
-    fn share_shortfall(&mut self) -> bool {
-        let room = Shortfall { lacked: 0, brought: Vec::new(), weights: Vec::new() };
+    /// Shares what bankrupt scopes lacked, as far as there are units. Whether anybody gave anything back.
+    pub(crate) fn share_shortfall(&mut self) -> bool {
+        let room = Shortfall { lacked: 0, brought: Vec::new(), sharing: None };
         let mut shortfall = std::mem::replace(&mut self.shortfall, room);
-        for &(account, _) in &shortfall.brought {
-            self.accounts.get_mut(account).brought = 0;
-        }
-        let changed = self.share(&mut shortfall);
-        shortfall.clear();
+        let (is_done, is_changed) = self.share(&mut shortfall);
+        self.work.fund |= !is_done;
         self.shortfall = shortfall;
-        changed
+        is_changed
     }
 
     /// Has those who were deleveraged, or paid by a settlement, give back of it what the fund cannot pay of a shortfall (`risk.md`
-    /// 12.5, steps 3 to 5). Whether anybody gave back anything.
-    pub(crate) fn share(&mut self, shortfall: &mut Shortfall) -> bool {
-        let worst = self.wallet(FEE_ACCOUNT).min(self.cross(FEE_ACCOUNT).equity);
-        let loss = shortfall.lacked.min(worst.min(0).saturating_neg());
-        if loss <= 0 {
-            return false;
-        }
-        let most = |&(account, brought): &(AccountId, Money)| brought.min(self.cross(account).equity).max(0);
-        let Shortfall { brought, weights, .. } = shortfall;
-        weights.extend(brought.iter().map(most));
-        let mut changed = false;
-        for (&(account, _), part) in brought.iter().zip(give_backs(loss, weights)) {
-            if part == 0 {
+    /// 12.5, steps 3 to 5), as far as there are units: one for each who is weighed, and one for each who gives back. Whether that is
+    /// done, and whether anybody gave back anything.
+    pub(super) fn share(&mut self, shortfall: &mut Shortfall) -> (bool, bool) {
+        let Shortfall { lacked, brought, sharing } = shortfall;
+        let mut shared = sharing.unwrap_or_else(|| {
+            let worst = self.wallet(FEE_ACCOUNT).min(self.cross(FEE_ACCOUNT).equity);
+            let loss = std::mem::take(lacked).min(worst.min(0).saturating_neg());
+            Sharing { loss, ..Sharing::default() }
+        });
+        let has = |state: &State, account: AccountId| state.cross(account).equity.max(0);
+        let mut is_changed = false;
+        while shared.loss > 0 && (shared.given as usize) < brought.len() {
+            if !self.work.take() {
+                *sharing = Some(shared);
+                return (false, is_changed);
+            }
+            if let Some((account, weight)) = brought.get_mut(shared.weighed as usize) {
+                *weight = (*weight).max(0).min(has(self, *account));
+                shared.whole += i128::from(*weight);
+                shared.weighed += 1;
                 continue;
             }
-            *self.wallet_mut(account) -= part;
-            *self.wallet_mut(FEE_ACCOUNT) += part;
-            self.post(account, ALL_MARKETS, -part, PostingReason::InsuranceClear, MarginMode::Cross);
-            self.tell_wallet(account);
-            self.suspect(account);
-            changed = true;
+            let (account, weight) = &mut brought[shared.given as usize];
+            let (account, weight) = (*account, std::mem::take(weight));
+            // It may have lost since it was weighed.
+            let part = give_back(shared.loss, shared.whole, shared.before, weight).min(has(self, account));
+            shared.given += 1;
+            shared.before += i128::from(weight);
+            if part != 0 {
+                *self.wallet_mut(account) -= part;
+                *self.wallet_mut(FEE_ACCOUNT) += part;
+                self.post(account, ALL_MARKETS, -part, PostingReason::InsuranceClear, MarginMode::Cross);
+                self.tell_wallet(account);
+                self.suspect(account);
+                is_changed = true;
+            }
         }
-        changed
+        brought.clear();
+        *sharing = None;
+        (true, is_changed)
     }
 
     /// What may leave the fund (`risk.md` 12.4).

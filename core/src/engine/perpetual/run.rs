@@ -4,6 +4,7 @@ use super::commit::reason;
 use super::judge::Terms;
 use super::orders::place_of;
 use super::plan::{Arrival, Purpose};
+use crate::book::side::EMPTY;
 use crate::command::{PerpetualOrderType, PerpetualStatus, SelfTradePrevention, Side};
 use crate::event::Execution;
 use crate::ids::{AccountId, MarketId, OrderId};
@@ -112,18 +113,17 @@ impl Perpetual {
         let Terms { limit, mut is_planned, .. } = *terms;
         let Arrived { id, account, market, side, self_trade, open, .. } = order;
         let index = place_of(market);
-        let key = self.books[index].key(side.opposite(), limit);
-        let mut taker = Taker { order: id, account, side, limit: key, remaining: open, ending: None };
+        // How far it goes the plan says.
+        let any = EMPTY - 1;
+        let mut taker = Taker { order: id, account, side, limit: any, remaining: open, ending: None };
         let leverage = self.state.leverage(account, index);
         let stopped = loop {
             let open = taker.remaining;
             let arrival = Arrival { account, index, side, limit, open, leverage, self_trade, role };
             let behind =
                 if std::mem::take(&mut is_planned) { None } else { self.plan(&arrival, Purpose::Commit) };
-            let stopped = self.commit(index, slot, &mut taker, (role, behind.is_some()));
+            let stopped = self.commit(index, slot, &mut taker, role);
             let Some(account) = behind else { break stopped };
-            // Nothing stopped it but that this account comes next.
-            taker.ending = None;
             self.state.settle_first(account);
         };
         self.finish_best(index, side.opposite());

@@ -37,6 +37,10 @@ impl Perpetual {
         self.state.tidy_rankings();
         self.state.rank_few();
         (self.state.work.scan, self.state.work.fund) = (false, false);
+        // What is shared already is shared to the end before anybody else is liquidated.
+        if self.state.shortfall.sharing.is_some() {
+            self.state.share_shortfall();
+        }
         if let Some(scope) = self.state.work.paused
             && self.state.may_follow()
         {

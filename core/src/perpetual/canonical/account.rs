@@ -17,14 +17,14 @@ pub(super) fn blank(record: &Account) -> Account {
         terms: record.terms & LIMITED,
         ..HotAccount::default()
     };
-    Account { hot, ..Account::default() }
+    Account { hot, brought: record.brought, ..Account::default() }
 }
 
 /// Whether nothing has to be kept of a holding.
 pub(super) fn is_blank(holding: &Holding) -> bool {
     let hot = HotHolding { orders: holding.orders, bound: holding.bound, ..HotHolding::default() };
-    let (waiting, closers) = (holding.waiting, holding.closers);
-    *holding == Holding { hot, waiting, closers, ..Holding::default() }
+    let Holding { waiting, closers, brought, .. } = *holding;
+    *holding == Holding { hot, waiting, closers, brought, ..Holding::default() }
 }
 
 /// Terms, tier, volumes, timers.

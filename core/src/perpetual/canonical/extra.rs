@@ -11,7 +11,7 @@ use crate::perpetual::draft::{Draft, SourceTerms};
 use crate::perpetual::limits::OwnLimits;
 use crate::perpetual::market::{Closing, PARAMETERS, Unpaid};
 use crate::perpetual::order::Stage;
-use crate::perpetual::shortfall::Shortfall;
+use crate::perpetual::shortfall::{Sharing, Shortfall};
 use crate::perpetual::triggers::{Triggers, stop_of};
 use crate::perpetual::work::{WORK_MAX, WORK_MAX_RANGE};
 use crate::risk::perpetual::bounds::{self, BRACKET_ROWS_MAX};
@@ -47,6 +47,8 @@ byte_enum! {
         Unpaid = 8,
         /// Markets that close.
         Closing = 9,
+        /// Losses that are not shared to the end.
+        Sharing = 10,
     }
 }
 
@@ -98,6 +100,7 @@ impl State {
             Section::Work => self.has_work(),
             Section::Unpaid => self.work.unpaid != 0,
             Section::Closing => self.work.closing != 0,
+            Section::Sharing => self.shared().next().is_some(),
         }
     }
 
@@ -124,6 +127,7 @@ impl State {
             Section::Work => self.write_work(out),
             Section::Unpaid => self.write_unpaid(out),
             Section::Closing => self.write_closing(out),
+            Section::Sharing => self.write_sharing(out),
         }
     }
 
@@ -152,6 +156,7 @@ impl State {
             Section::Work => self.read_work(reader, accounts),
             Section::Unpaid => self.read_unpaid(reader, accounts),
             Section::Closing => self.read_closing(reader, accounts),
+            Section::Sharing => self.read_sharing(reader),
         }
     }
 
@@ -374,8 +379,12 @@ impl State {
             ensure(shortfall.lacked >= 0, "a shortfall below zero")?;
             for _ in 0..reader.count(16)? {
                 let (account, profit) = (word_of(reader)?, reader.i64()?);
-                ensure((1..accounts).contains(&account) && profit > 0, "a profit of nobody, or none")?;
-                shortfall.bring(account, &mut 0, profit);
+                ensure((1..accounts).contains(&account) && profit >= 0, "a profit of nobody, or none")?;
+                let holdings = usize::try_from(index).ok().and_then(|index| self.holdings.get_mut(index));
+                let holdings = holdings.ok_or_else(|| invalid("a market closes that is none"))?;
+                let place = &mut holdings.get_mut(account).brought;
+                ensure(*place == 0, "a profit told twice")?;
+                shortfall.bring(account, place, profit);
             }
             let symbol = usize::try_from(index).ok().and_then(|index| self.symbols.get_mut(index));
             let symbol = symbol.ok_or_else(|| invalid("a market closes that is none"))?;
@@ -387,6 +396,52 @@ impl State {
             self.work.closing |= 1 << index;
         }
         ensure(self.work.closing != 0, "no market closes")
+    }
+
+    /// Losses that are being shared: that of liquidations as of market -1, those of settlements.
+    fn shared(&self) -> impl Iterator<Item = (i64, Sharing)> {
+        let of = |symbol: &crate::perpetual::market::Symbol| symbol.closing.as_ref()?.shortfall.sharing;
+        let settled = self.symbols.iter().map(of).enumerate().map(|(index, sharing)| (index as i64, sharing));
+        std::iter::once((-1, self.shortfall.sharing))
+            .chain(settled)
+            .filter_map(|(index, sharing)| Some((index, sharing?)))
+    }
+
+    fn write_sharing<B: Bytes>(&self, out: &mut B) {
+        count(out, self.shared().count());
+        for (index, Sharing { loss, weighed, given, whole, before }) in self.shared() {
+            [index, loss, weighed.into(), given.into()].into_iter().for_each(|value| put(out, value));
+            [whole, before].into_iter().for_each(|sum| out.put(&sum.to_le_bytes()));
+        }
+    }
+
+    fn read_sharing(&mut self, reader: &mut Reader<'_>) -> Read<()> {
+        let mut last = None;
+        for _ in 0..reader.count(64)? {
+            let (index, loss) = (reader.i64()?, reader.i64()?);
+            ensure(last < Some(index), "losses out of order")?;
+            last = Some(index);
+            let (weighed, given) = (word_of(reader)?, word_of(reader)?);
+            let sharing = Sharing { loss, weighed, given, whole: reader.i128()?, before: reader.i128()? };
+            let shortfall = match usize::try_from(index) {
+                Err(_) if index == -1 => Some(&mut self.shortfall),
+                Err(_) => None,
+                Ok(index) => self
+                    .symbols
+                    .get_mut(index)
+                    .and_then(|symbol| Some(&mut symbol.closing.as_mut()?.shortfall)),
+            };
+            let shortfall = shortfall.ok_or_else(|| invalid("a loss of no market is shared"))?;
+            let (places, weighed, given) = (shortfall.brought.len(), weighed as usize, given as usize);
+            let is_next = weighed <= places && given < places && (given == 0 || weighed == places);
+            let left: Option<i128> = (shortfall.brought.get(given..weighed))
+                .map(|left| left.iter().map(|&(_, weight)| i128::from(weight)).sum());
+            let fits = sharing.before >= 0
+                && left.is_some_and(|left| sharing.whole.checked_sub(sharing.before) == Some(left));
+            ensure(loss > 0 && is_next && fits, "a loss that is shared by others")?;
+            shortfall.sharing = Some(sharing);
+        }
+        ensure(last.is_some(), "no loss is shared")
     }
 
     /// Whether an order is open and waits for its trigger.

@@ -65,19 +65,14 @@ pub(crate) fn part_value(value: Money, part: Quantity, left: Quantity) -> Option
     floor_share(value, part, left)
 }
 
-/// What each of some accounts gives back of `loss`, in proportion to what it can, `weights` >= 0, and never more; the parts of a
-/// loss that they can give back add up to it.
-pub(crate) fn give_backs(loss: Money, weights: &[Money]) -> impl Iterator<Item = Money> + '_ {
-    let whole: i128 = weights.iter().map(|&weight| i128::from(weight)).sum();
-    let mut sum = 0i128;
-    weights.iter().map(move |&weight| {
-        if i128::from(loss) >= whole {
-            return weight;
-        }
-        let before = i128::from(loss) * sum / whole;
-        sum += i128::from(weight);
-        (i128::from(loss) * sum / whole - before) as Money
-    })
+/// What an account gives back of `loss`, in proportion to what it can, `weight` >= 0, of what all can, `whole`, and never more; those
+/// before it can give `before`. The parts of a loss that all can give back add up to it.
+pub(crate) fn give_back(loss: Money, whole: i128, before: i128, weight: Money) -> Money {
+    if i128::from(loss) >= whole {
+        return weight;
+    }
+    let share_of = |sum: i128| i128::from(loss) * sum / whole;
+    (share_of(before + i128::from(weight)) - share_of(before)) as Money
 }
 
 /// The equity of a candidate's scope after it takes `part` at `value`: who would end below 0 is skipped.
@@ -175,7 +170,12 @@ mod tests {
 
     #[test]
     fn a_loss_is_shared_by_what_was_brought_and_to_the_unit() {
-        let shared = |loss, weights: &[Money]| give_backs(loss, weights).collect::<Vec<_>>();
+        let shared = |loss, weights: &[Money]| {
+            let sum = |count: usize| weights[..count].iter().map(|&weight| i128::from(weight)).sum();
+            let of =
+                |(place, &weight): (usize, &Money)| give_back(loss, sum(weights.len()), sum(place), weight);
+            weights.iter().enumerate().map(of).collect::<Vec<_>>()
+        };
         assert_eq!(shared(2, &[1, 1, 1]), [0, 1, 1]);
         assert_eq!(shared(10, &[3, 0, 5]), [3, 0, 5], "no more than there is");
         assert_eq!(shared(8, &[3, 0, 5]), [3, 0, 5]);

@@ -318,6 +318,15 @@ impl Model {
         } else if self.state(order.market) == PerpetualState::ReduceOnly {
             order.kind = waiting;
             return Err(Reject::StateRefuses);
+        } else if !self.account(order.account).trading_enabled {
+            order.kind = waiting;
+            return Err(Reject::TradingDisabled);
+        } else if [None, Some(order.market)]
+            .iter()
+            .any(|scope| self.liquidating.contains(&(order.account, *scope)))
+        {
+            order.kind = waiting;
+            return Err(Reject::InLiquidation);
         }
         if order.price_match != PriceMatch::None {
             match self.matched_price(order.market, order.side, order.price_match) {

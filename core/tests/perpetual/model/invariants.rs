@@ -36,7 +36,8 @@ impl Model {
             stands[order.account as usize] = false;
         }
         // Who was deleveraged may have to give some of that back.
-        for (account, _) in &self.brought {
+        let shared = self.sharing.iter().flat_map(|sharing| &sharing.asked);
+        for (account, _) in self.brought.iter().chain(shared) {
             stands[*account as usize] = false;
         }
         let apart = stands.iter().enumerate().filter(|&(_, &stands)| stands);

@@ -6,7 +6,7 @@ use super::arithmetic::{
 use super::ledger::{held_side, sign};
 use super::matching::Role;
 use super::orders::reason;
-use super::{FUND, Model, Order, Stage};
+use super::{FUND, Model, Order, Sharing, Stage};
 use ringside_core::command::{
     MarginMode, PerpetualOrderType, PerpetualTimeInForce, PriceMatch, SelfTradePrevention, Side, WorkingType,
 };
@@ -33,6 +33,7 @@ impl Model {
     pub(super) fn scan(&mut self) {
         let apart = self.apart();
         (self.scan_waits, self.fund_waits) = (false, false);
+        self.share_on();
         if let Some((account, scope)) = self.paused
             && self.may_follow()
         {
@@ -314,19 +315,32 @@ impl Model {
         if side == Side::Sell { value_down(quantity, mark) } else { value_up(quantity, mark) }
     }
 
-    /// Those who were deleveraged for bankrupt scopes give back what the fund cannot pay. Whether anybody did.
-    fn share_loss(&mut self, lacked: i128, brought: &[(AccountId, i128)]) -> bool {
+    /// What the fund cannot pay of a loss is asked of those whom it brought something.
+    pub(super) fn share_out(&self, lacked: i128, asked: Vec<(AccountId, i128)>) -> Sharing {
         let worst = self.account(FUND).wallet.min(self.cross_equity(FUND));
-        let loss = lacked.min((-worst).max(0));
-        let weights: Vec<i128> =
-            brought.iter().map(|&(account, sum)| sum.max(0).min(self.cross_equity(account).max(0))).collect();
-        let whole: i128 = weights.iter().sum();
+        Sharing { loss: lacked.min((-worst).max(0)), asked, weights: Vec::new(), given: 0 }
+    }
+
+    /// They give it back, a unit for each who is weighed and each who gives. Whether that is done, and whether anybody gave.
+    pub(super) fn share_loss(&mut self, sharing: &mut Sharing) -> (bool, bool) {
         let mut changed = false;
-        for (place, &(account, _)) in brought.iter().enumerate() {
+        while sharing.loss > 0 && sharing.given < sharing.asked.len() {
+            if !self.take_unit() {
+                return (false, changed);
+            }
+            let (loss, weighed) = (sharing.loss, sharing.weights.len());
+            if let Some(&(account, sum)) = sharing.asked.get(weighed) {
+                sharing.weights.push(sum.max(0).min(self.cross_equity(account).max(0)));
+                continue;
+            }
+            let (place, weights) = (sharing.given, &sharing.weights);
+            let account = sharing.asked[place].0;
+            let whole: i128 = weights.iter().sum();
             let share_of = |count: usize| floor_div(loss * weights[..count].iter().sum::<i128>(), whole);
             let part = if loss >= whole { weights[place] } else { share_of(place + 1) - share_of(place) };
-            let part = if loss == 0 { 0 } else { part };
             assert!((0..=weights[place]).contains(&part), "nobody gives back more than it has");
+            let part = part.min(self.cross_equity(account).max(0));
+            sharing.given += 1;
             if part > 0 {
                 self.account_mut(account).wallet -= part;
                 self.account_mut(FUND).wallet += part;
@@ -337,12 +351,18 @@ impl Model {
                 changed = true;
             }
         }
-        changed
+        (true, changed)
     }
 
-    /// The same of a settlement, for which others have given nothing.
-    pub(super) fn share_settlement(&mut self, lacked: i128, brought: &[(AccountId, i128)]) {
-        self.share_loss(lacked, brought);
+    /// Goes on with what liquidations lacked. Whether anybody gave.
+    fn share_on(&mut self) -> bool {
+        let Some(mut sharing) = self.sharing.take() else { return false };
+        let (is_done, changed) = self.share_loss(&mut sharing);
+        if !is_done {
+            self.sharing = Some(sharing);
+            self.fund_waits = true;
+        }
+        changed
     }
 
     /// An order of the engine's own comes.
@@ -639,15 +659,16 @@ impl Model {
     /// by what it lacks. Whether anything changed.
     fn test_fund(&mut self) -> bool {
         let waits = self.shortfall != 0 || !self.brought.is_empty();
-        if waits && !self.has_left_over() {
+        if waits && self.sharing.is_none() && !self.has_left_over() {
             let (lacked, brought) = (std::mem::take(&mut self.shortfall), std::mem::take(&mut self.brought));
-            if self.share_loss(lacked, &brought) {
-                return true;
-            }
+            self.sharing = Some(self.share_out(lacked, brought));
+        }
+        if self.share_on() {
+            return true;
         }
         let mut changed = false;
         loop {
-            if self.shortfall != 0 || !self.brought.is_empty() {
+            if self.shortfall != 0 || !self.brought.is_empty() || self.sharing.is_some() {
                 return changed;
             }
             let (equity, maintenance) = (self.cross_equity(FUND), self.scope_maintenance(FUND, None));

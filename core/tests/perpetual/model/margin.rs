@@ -151,9 +151,13 @@ impl Model {
 
     /// Sum of IM over cross markets and of OIM over isolated ones.
     pub fn total_requirement(&self, account: AccountId) -> i128 {
-        let withheld =
-            self.brought.iter().filter(|(of, _)| *of == account).map(|(_, sum)| sum.max(&0)).sum::<i128>();
-        withheld + self.margins(account)
+        let shared = self.sharing.iter().map(|sharing| sharing.withheld(account)).sum::<i128>();
+        let settled = self.markets.iter().filter_map(|market| market.closing.as_ref());
+        let brought = settled.clone().map(|closing| &closing.brought).chain([&self.brought]).flatten();
+        let brought: i128 = brought.filter(|(of, _)| *of == account).map(|(_, sum)| sum.max(&0)).sum();
+        let settled: i128 =
+            settled.flat_map(|closing| &closing.sharing).map(|sharing| sharing.withheld(account)).sum();
+        shared + brought + settled + self.margins(account)
     }
 
     fn margins(&self, account: AccountId) -> i128 {

@@ -140,6 +140,28 @@ pub struct Closing {
     pub lacked: i128,
     /// Profits, by whom they were paid to.
     pub brought: Vec<(AccountId, i128)>,
+    /// Its loss, once all are settled.
+    pub sharing: Option<Sharing>,
+}
+
+/// A loss that is given back by and by: everybody is weighed first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sharing {
+    pub loss: i128,
+    /// Who is asked, and what all this brought it.
+    pub asked: Vec<(AccountId, i128)>,
+    /// What they can give, of those who are weighed.
+    pub weights: Vec<i128>,
+    /// Who gave.
+    pub given: usize,
+}
+
+impl Sharing {
+    /// What an account may still have to give.
+    pub fn withheld(&self, account: AccountId) -> i128 {
+        let of = |place: usize| self.weights.get(place).copied().unwrap_or(self.asked[place].1.max(0));
+        (self.given..self.asked.len()).filter(|&place| self.asked[place].0 == account).map(of).sum()
+    }
 }
 
 /// A lower fee tier to come.
@@ -362,6 +384,8 @@ pub struct Model {
     pub stirred: BTreeSet<MarketId>,
     /// Until when dates and countdowns expire that had no unit.
     pub dates_until: Option<i64>,
+    /// What liquidations lacked, while it is shared.
+    pub sharing: Option<Sharing>,
     /// What the fund paid for bankrupt scopes, and what deleveraging brought whom, in the order of their first fills.
     pub shortfall: i128,
     pub brought: Vec<(AccountId, i128)>,
@@ -431,6 +455,7 @@ impl Model {
             dates_until: None,
             shortfall: 0,
             brought: Vec::new(),
+            sharing: None,
             turned: BTreeSet::new(),
             parties: Vec::new(),
             is_matching: false,

@@ -68,7 +68,8 @@ impl Model {
         let price = mean.filter(|&mean| self.can_value(market, mean)).unwrap_or(last);
         let at = self.market_mut(market);
         at.set_state = PerpetualState::Closed;
-        at.closing = Some(Closing { price, paid: 0, positions: 0, lacked: 0, brought: Vec::new() });
+        at.closing =
+            Some(Closing { price, paid: 0, positions: 0, lacked: 0, brought: Vec::new(), sharing: None });
     }
 
     /// A unit for each order and each position of markets that close.
@@ -85,7 +86,8 @@ impl Model {
                 }
                 let held = |account: &AccountId| self.position(*account, market).quantity != 0;
                 match (0..self.accounts.len() as AccountId).find(held) {
-                    None => self.end_close(market),
+                    None if !self.end_close(market) => return,
+                    None => {}
                     Some(_) if !self.take_unit() => return,
                     Some(account) => self.close_position(account, market),
                 }
@@ -159,15 +161,27 @@ impl Model {
         self.market_mut(market).closing = Some(closing);
     }
 
-    fn end_close(&mut self, market: MarketId) {
-        let closing = self.market_mut(market).closing.take().expect("it closes");
-        let Closing { price, paid, positions, lacked, brought } = closing;
-        let residue = -paid;
-        assert!((0..=positions).contains(&residue), "I-10: residue {residue} of {positions}");
+    /// All are settled; whether the market is closed now.
+    fn end_close(&mut self, market: MarketId) -> bool {
+        let mut closing = self.market_mut(market).closing.take().expect("it closes");
+        let (residue, price) = (-std::mem::take(&mut closing.paid), closing.price);
+        assert!(
+            (0..=closing.positions).contains(&residue),
+            "I-10: residue {residue} of {}",
+            closing.positions
+        );
         if residue != 0 {
             self.pay(FUND, market, residue, PostingReason::Settlement);
         }
-        self.share_settlement(lacked, &brought);
+        let mut sharing = closing.sharing.take().unwrap_or_else(|| {
+            self.share_out(std::mem::take(&mut closing.lacked), std::mem::take(&mut closing.brought))
+        });
+        let (is_done, _) = self.share_loss(&mut sharing);
+        if !is_done {
+            closing.sharing = Some(sharing);
+            self.market_mut(market).closing = Some(closing);
+            return false;
+        }
         self.market_mut(market).told_state = PerpetualState::Closed;
         self.output.fact(event::PerpetualStateChanged {
             market,
@@ -176,5 +190,6 @@ impl Model {
             reserved: 0,
             settlement_price: narrow(price),
         });
+        true
     }
 }
