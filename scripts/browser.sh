@@ -1,16 +1,18 @@
-# A headless Chromium for other scripts, which source this file after scripts/exchange.sh and build_exchange. Playwright comes
-# from npm into target/page; the browser from where Playwright gets it, else one that is installed, else Debian's. Sets
-# playwright, a module, and browser, a program or nothing; where none can be had it says so and the script passes.
+# A headless Chromium for other scripts, which source this file after scripts/exchange.sh and build_exchange. From npm come into
+# target/page Playwright, axe-core, which judges whom a page is hard to use for, and viem, a wallet; the browser from where
+# Playwright gets it, else one that is installed, else Debian's. Sets page_modules, the folder of what npm gave, playwright, a
+# module, and browser, a program or nothing; where none can be had it says so and the script passes.
 have() { command -v "$1" >/dev/null 2>&1; }
 skip() { echo "skipped: the page is not tested in a browser: $1"; exit 0; }
 
 have node && have npm || skip "there is no node with npm"
 folder=$target/page
 mkdir -p "$folder"
-if [ ! -d "$folder/node_modules/playwright" ]; then
+if [ "$(ls -d "$folder"/node_modules/{playwright,axe-core,viem} 2>/dev/null | wc -l)" != 3 ]; then
     echo '{"private":true}' >"$folder/package.json"
-    npm --prefix "$folder" install --no-fund --no-audit playwright@1.65.1 >"$folder/npm.log" 2>&1 ||
-        skip "playwright cannot be installed, see $folder/npm.log"
+    npm --prefix "$folder" install --no-fund --no-audit playwright@1.65.1 axe-core@4.14.1 viem@2.57.20 \
+        >"$folder/npm.log" 2>&1 ||
+        skip "playwright, axe-core or viem cannot be installed, see $folder/npm.log"
 fi
 
 installed() {
@@ -30,4 +32,5 @@ if ! compgen -G "$PLAYWRIGHT_BROWSERS_PATH/chromium*/INSTALLATION_COMPLETE" >/de
         browser=$(installed) || skip "no Chromium can be installed, see $folder/browser.log"
     fi
 fi
-playwright=$folder/node_modules/playwright/index.mjs
+page_modules=$folder/node_modules
+playwright=$page_modules/playwright/index.mjs

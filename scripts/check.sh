@@ -57,6 +57,9 @@ outside() {
     step "README's first trade and first bot, as pasted"
     scripts/readme.sh
 
+    step "the page is what its source gives"
+    scripts/web.sh --check
+
     step "the page in a browser"
     scripts/page.sh
 }

@@ -1,12 +1,13 @@
 // Deposits and withdrawals as somebody at the page does them: a real node, a real signer process, the real exchange, a headless Chromium.
 //   node page.mjs <ringside> <node_modules> <playwright module> [<browser>]     one line per thing shown; exit code 0 or 1
 import assert from "node:assert/strict";
-import { key } from "./node.mjs";
+import { key, library } from "./node.mjs";
 import { showDeposits } from "./page_deposits.mjs";
 import { ALICE, startRig } from "./rig.mjs";
 
 const [ringside, modules, playwright, browser] = process.argv.slice(2);
 const { chromium } = await import(playwright);
+const { privateKeyToAccount } = (await library(modules)).accounts;
 // Slow nodes are shown elsewhere: a busy machine is no part of this.
 const rig = await startRig(ringside, modules, (node) => ({ RINGSIDE_PAGE_NODE: node.url, RINGSIDE_CHAIN_PATIENCE: "15s" }));
 const { node, address, df, usdt, vault, mine, operate } = rig;
@@ -23,7 +24,7 @@ async function open(options, prepare) {
         if (message.type() === "error" && !/WebSocket|status of [45]\d\d/.test(message.text())) faults.push(message.text());
     });
     if (prepare) await prepare(page);
-    await page.goto(rig.url);
+    await page.goto(`${rig.url}/#/wallet`);
     await page.locator("#withdrawals").waitFor();
     return page;
 }
@@ -47,29 +48,29 @@ async function openWallet() {
             assert.equal(call.from, address(ALICE).toLowerCase());
             return client.sendTransaction({ to: call.to, data: call.data, gas: 500_000n });
         });
+        await page.exposeFunction("walletSigns", (text) => {
+            const { domain, types, message, primaryType } = JSON.parse(text);
+            const { EIP712Domain: _, ...rest } = types;
+            return privateKeyToAccount(key(ALICE)).signTypedData({ domain, types: rest, primaryType, message });
+        });
         await page.exposeFunction("walletAsks", (method, params) => node.rpc(method, ...params));
-        await page.addInitScript((digits) => {
+        await page.addInitScript((account) => {
             let chain = "0x1";
             window.walletLeaves = () => { chain = "0x1"; };
             window.walletJudges = () => {};
             window.ethereum = {
                 async request({ method, params }) {
-                    const sign = await import("/web/sign.js");
-                    const secret = sign.parseKey(digits);
                     await window.walletJudges(method, params);
-                    if (method === "eth_requestAccounts") return [sign.addressOf(secret)];
+                    if (method === "eth_requestAccounts") return [account];
                     if (method === "eth_chainId") return chain;
                     if (method === "wallet_switchEthereumChain") return void (chain = params[0].chainId);
-                    if (method === "eth_signTypedData_v4") {
-                        const { domain, message } = JSON.parse(params[1]);
-                        return sign.signLogin(secret, domain.chainId, message);
-                    }
+                    if (method === "eth_signTypedData_v4") return window.walletSigns(params[1]);
                     // Another chain has other contracts: none here.
                     if (chain !== "0x7a69") throw new Error(`${method} on chain ${chain}`);
                     return method === "eth_sendTransaction" ? window.walletSends(params[0]) : window.walletAsks(method, params);
                 },
             };
-        }, key(ALICE).slice(2));
+        }, address(ALICE).toLowerCase());
     });
     await logInByWallet(page);
     return page;
@@ -113,15 +114,15 @@ try {
     const page = await open({ viewport: { width: 1440, height: 900 }, colorScheme: "dark" });
     await logInByKey(page);
     await ask(page, "DF", "0.5");
-    await page.waitForFunction(() => /amount below minimum 1/.test(document.querySelector("#withdraw-answer").textContent));
+    await page.waitForFunction(() => /amount below minimum 1/.test(document.querySelector("#withdraw-answer")?.textContent));
     await ask(page, "DF", "12.5");
     const row = await newest(page, "signed");
     assert.deepEqual(row.slice(0, 2), ["DF", "12.5"]);
-    await page.waitForFunction(() => /DF987\.512\.5/.test(document.querySelector("#balances").textContent));
+    await page.waitForFunction(() => /DFSpot987\.512\.5/.test(document.querySelector("#balances")?.textContent));
     shown("a withdrawal is asked for, a refusal says why, the amount is frozen");
 
     await submit(page);
-    await page.waitForFunction(() => /^sent as 0x[0-9a-f]{64}$/.test(document.querySelector("#withdraw-answer").textContent));
+    await page.waitForFunction(() => /^sent as 0x[0-9a-f]{64}$/.test(document.querySelector("#withdraw-answer")?.textContent));
     await newest(page, "sent");
     assert.equal(await paid(df), 12_500_000_000_000_000_000n, "the vault has paid");
     for (const blocks of [1, 6, 12]) {
@@ -134,7 +135,7 @@ try {
     const { blockNumber, transactionHash } = await lastRelease();
     const done = await newest(page, "confirmed", `confirmed in block ${blockNumber}`);
     assert.equal(done[4], `${transactionHash.slice(0, 8)}…${transactionHash.slice(-4)}`);
-    await page.waitForFunction(() => /DF987\.50/.test(document.querySelector("#balances").textContent));
+    await page.waitForFunction(() => /DFSpot987\.50/.test(document.querySelector("#balances")?.textContent));
     shown("at the twentieth it is confirmed, with its block and transaction");
 
     assert.equal((await operate("/admin/withdrawals/pause", { paused: true, reason: "page" })).status, 200);
@@ -157,10 +158,12 @@ try {
 
     const wallet = await openWallet();
     await wallet.waitForFunction(() => document.querySelectorAll("#withdrawal-rows tr").length === 3);
-    for (const _ of [1, 2]) {
+    for (let said = ""; (await wallet.locator("#withdrawal-rows button").count()) > 0; said = await wallet.locator("#withdraw-answer").textContent()) {
         await wallet.locator("#withdrawal-rows button:enabled").click();
-        await wallet.waitForFunction(() => /^sent as/.test(document.querySelector("#withdraw-answer").textContent));
-        await wallet.evaluate(() => { document.querySelector("#withdraw-answer").textContent = ""; });
+        await wallet.waitForFunction((said) => {
+            const now = document.querySelector("#withdraw-answer")?.textContent;
+            return /^sent as/.test(now) && now !== said;
+        }, said);
     }
     await mine(21);
     await newest(wallet, "confirmed");
@@ -192,7 +195,7 @@ try {
 
     assert.equal(await node.read(vault, "nonces", [address(ALICE)]), 4n);
     await wallet.close();
-    await showDeposits({ rig, shown, open, openWallet, logInByKey, logInByWallet });
+    await showDeposits({ rig, shown, open, openWallet, logInByKey });
     assert.deepEqual(faults, [], "the browser had nothing to complain of");
 } catch (error) {
     for (const context of launched.contexts()) {

@@ -7,15 +7,15 @@ const APPROVE = "0x095ea7b3";
 const DEPOSIT = "0x47e7ef24";
 
 /** Shows it all; `open`, `openWallet` and the logins are page.mjs's. */
-export async function showDeposits({ rig, shown, open, openWallet, logInByKey, logInByWallet }) {
+export async function showDeposits({ rig, shown, open, openWallet, logInByKey }) {
     const { node, address, df, usdt, gold, vault, mine, operate } = rig;
     const alice = address(ALICE);
     const page = await openWallet();
-    const part = page.getByRole("region", { name: "Deposits" });
+    const part = page.getByRole("region", { name: "Deposits", exact: true });
     const [choice, amount] = [part.getByLabel("Token"), part.getByLabel("Amount")];
     const press = (name = "Deposit") => part.getByRole("button", { name, exact: true }).click();
     const until = (what, ...more) => page.waitForFunction(what, ...more);
-    const says = (id, text) => until(([id, text]) => document.getElementById(id).textContent.includes(text), [id, text]);
+    const says = (id, text) => until(([id, text]) => document.getElementById(id)?.textContent.includes(text), [id, text]);
     const row = (state, ...texts) =>
         until(
             ([state, texts]) => {
@@ -53,8 +53,8 @@ export async function showDeposits({ rig, shown, open, openWallet, logInByKey, l
         until(
             ([token, available]) => {
                 const rows = [...document.querySelectorAll("#balances tr")];
-                const row = rows.find((row) => row.cells[0].textContent === token);
-                return row?.cells[1].textContent === available;
+                const row = rows.find((row) => row.dataset.balance === token);
+                return row?.cells[2].textContent.replaceAll(",", "") === available;
             },
             [token, available],
         );
@@ -134,7 +134,6 @@ export async function showDeposits({ rig, shown, open, openWallet, logInByKey, l
     await mine(6);
     await row("pending", "7 of 20 confirmations");
     await page.reload();
-    await logInByWallet(page);
     await row("pending", "DF4.25", "7 of 20 confirmations");
     await mine(12);
     await row("pending", "19 of 20 confirmations");
@@ -246,7 +245,6 @@ export async function showDeposits({ rig, shown, open, openWallet, logInByKey, l
     await mine(20);
     await shows("GOLD", "1.00006");
     await page.reload();
-    await logInByWallet(page);
     const listed = (count) => until((count) => document.querySelectorAll("#deposit-rows tr[data-state=credited]").length === count, count);
     await listed(50);
     await press("Older");
@@ -264,7 +262,8 @@ export async function showDeposits({ rig, shown, open, openWallet, logInByKey, l
     assert.deepEqual(ids, [...Array(MANY + 5).keys()].map((index) => MANY + 5 - index), "each once, newest first");
     shown("the history goes on page by page, and stays while more is credited");
 
-    await page.locator("#login").click();
+    await page.locator("#account").click();
+    await page.locator("#logout").click();
     await says("no-deposits", "Log in to see your deposits.");
     assert.equal(await page.locator("#deposit-rows tr").count(), 0);
     await page.close();

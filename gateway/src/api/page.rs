@@ -7,8 +7,10 @@ use super::docs::{Param, Shape};
 use super::spot::deposit::vault;
 use super::{Answer, Call, Handler, Method, Response, Route, StatusCode};
 use bytes::Bytes;
-use hyper::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, ETAG, HeaderValue, X_CONTENT_TYPE_OPTIONS};
-use hyper::header::{HOST, IF_NONE_MATCH, REFERRER_POLICY};
+use hyper::header::{
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, ETAG, HeaderValue,
+};
+use hyper::header::{HOST, IF_NONE_MATCH, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS};
 use ringside_wire::fault::Fault;
 use ringside_wire::refusal::Dialect;
 use sha2::{Digest, Sha256};
@@ -24,19 +26,23 @@ pub static ROUTES: &[Route] = &[
     },
 ];
 
-/// One file.
+/// One file, as `scripts/web.sh` built it, and its copies for who takes them smaller.
 struct File {
     name: &'static str,
     content_type: &'static str,
     body: &'static [u8],
+    brotli: &'static [u8],
+    gzip: &'static [u8],
 }
 
 macro_rules! files {
-    ($($name:literal from $path:literal as $content_type:ident;)*) => {
+    ($($name:literal as $content_type:ident;)*) => {
         &[$(File {
             name: $name,
             content_type: $content_type,
-            body: include_bytes!(concat!("../../web/", $path)),
+            body: include_bytes!(concat!("../../web/dist/", $name)),
+            brotli: include_bytes!(concat!("../../web/dist/", $name, ".br")),
+            gzip: include_bytes!(concat!("../../web/dist/", $name, ".gz")),
         }),*]
     };
 }
@@ -49,28 +55,18 @@ const TEXT: &str = "text/plain;charset=utf-8";
 
 /// The first is the page itself.
 static FILES: &[File] = files! {
-    "index.html" from "index.html" as HTML;
-    "style.css" from "style.css" as CSS;
-    "icon.svg" from "icon.svg" as SVG;
-    "app.js" from "app.js" as SCRIPT;
-    "account.js" from "account.js" as SCRIPT;
-    "api.js" from "api.js" as SCRIPT;
-    "book.js" from "book.js" as SCRIPT;
-    "chart.js" from "chart.js" as SCRIPT;
-    "deposit.js" from "deposit.js" as SCRIPT;
-    "deposit_form.js" from "deposit_form.js" as SCRIPT;
-    "login.js" from "login.js" as SCRIPT;
-    "perpetual.js" from "perpetual.js" as SCRIPT;
-    "sign.js" from "sign.js" as SCRIPT;
-    "spot.js" from "spot.js" as SCRIPT;
-    "view.js" from "view.js" as SCRIPT;
-    "wallet.js" from "wallet.js" as SCRIPT;
-    "withdraw.js" from "withdraw.js" as SCRIPT;
-    "noble.js" from "vendor/noble.js" as SCRIPT;
-    "noble.LICENSE" from "vendor/noble.LICENSE" as TEXT;
-    "lightweight-charts.js" from "vendor/lightweight-charts.js" as SCRIPT;
-    "lightweight-charts.LICENSE" from "vendor/lightweight-charts.LICENSE" as TEXT;
+    "index.html" as HTML;
+    "app.css" as CSS;
+    "app.js" as SCRIPT;
+    "drawing.js" as SCRIPT;
+    "icon.svg" as SVG;
+    "licenses.txt" as TEXT;
 };
+
+/// Asked for every time, sent only when another binary holds another file.
+const ASKED_FOR: HeaderValue = HeaderValue::from_static("no-cache");
+/// A file that was asked for by its version never changes.
+const KEPT: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 
 /// What the page may load and reach: its own server. The chart sets styles of its own.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
@@ -86,21 +82,44 @@ fn serve_index(call: &Call) -> Response {
         reached += &format!(" http://{}", node.authority);
     }
     let policy = POLICY.replacen("connect-src 'self'", &format!("connect-src 'self'{reached}"), 1);
-    respond(0, HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static(POLICY)))
+    respond(call, 0, HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static(POLICY)))
 }
 
 fn serve(call: &Call) -> Answer {
     let name = call.path_param(0);
-    if name == "settings.json" {
-        return Ok(settings(call));
+    match &*name {
+        "settings.json" => return Ok(settings(call)),
+        "latency.json" => return Ok(latency(call)),
+        _ => {}
     }
     let index = FILES.iter().position(|file| file.name == name);
     let index = index.ok_or_else(|| Fault::NotFound.error(Dialect::Spot))?;
+    let response = respond(call, index, HeaderValue::from_static(POLICY));
     if call.header(IF_NONE_MATCH.as_str()).is_some_and(|known| known.as_bytes() == tag(index).as_bytes()) {
-        let empty = Response { body: Bytes::new(), ..respond(index, HeaderValue::from_static(POLICY)) };
-        return Ok(Response { status: StatusCode::NOT_MODIFIED, ..empty });
+        return Ok(Response { status: StatusCode::NOT_MODIFIED, body: Bytes::new(), ..response });
     }
-    Ok(respond(index, HeaderValue::from_static(POLICY)))
+    Ok(response)
+}
+
+/// How long requests about orders took, from a request's head to its answer, since the process started: upper bounds, within a factor
+/// of two, in microseconds.
+fn latency(call: &Call) -> Response {
+    let workers = &call.worker.shared.metrics.workers;
+    let mut bounds = Vec::<(u64, u64)>::new();
+    for figures in workers {
+        for (index, (bound, below)) in figures.orders.bounds().enumerate() {
+            match bounds.get_mut(index) {
+                None => bounds.push((bound, below)),
+                Some((_, sum)) => *sum += below,
+            }
+        }
+    }
+    let count = bounds.last().map_or(0, |(_, below)| *below);
+    let within = |percent: u64| {
+        let found = bounds.iter().find(|(_, below)| 100 * below >= percent * count);
+        found.filter(|_| count > 0).map(|(bound, _)| bound.div_ceil(1_000))
+    };
+    Response::of(&serde_json::json!({ "count": count, "p50_us": within(50), "p99_us": within(99) }))
 }
 
 /// What the page must know of the deployment before it can sign a login, deposit or withdraw.
@@ -115,16 +134,39 @@ fn settings(call: &Call) -> Response {
     }))
 }
 
-fn respond(index: usize, policy: HeaderValue) -> Response {
+fn respond(call: &Call, index: usize, policy: HeaderValue) -> Response {
     let file = &FILES[index];
+    let taken = |encoding: &str| {
+        let header = call.header(ACCEPT_ENCODING.as_str()).unwrap_or_default();
+        header.split(',').any(|one| one.split(';').next().is_some_and(|name| name.trim() == encoding))
+    };
+    let (body, encoding) = match (taken("br"), taken("gzip")) {
+        (true, _) => (file.brotli, Some("br")),
+        (false, true) => (file.gzip, Some("gzip")),
+        (false, false) => (file.body, None),
+    };
+    let is_kept = call.query().get("v").is_some_and(|asked| !asked.is_empty() && *asked == *version());
     let content_type = HeaderValue::from_static(file.content_type);
-    Response::new(StatusCode::OK, content_type, Bytes::from_static(file.body))
-        // Asked for every time, sent only when another binary holds another file.
-        .with_header(CACHE_CONTROL, HeaderValue::from_static("no-cache"))
+    let response = Response::new(StatusCode::OK, content_type, Bytes::from_static(body))
+        .with_header(CACHE_CONTROL, if is_kept { KEPT } else { ASKED_FOR })
         .with_header(ETAG, tag(index).clone())
+        .with_header(VARY, HeaderValue::from_static("accept-encoding"))
         .with_header(CONTENT_SECURITY_POLICY, policy)
         .with_header(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"))
-        .with_header(REFERRER_POLICY, HeaderValue::from_static("no-referrer"))
+        .with_header(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    match encoding {
+        Some(name) => response.with_header(CONTENT_ENCODING, HeaderValue::from_static(name)),
+        None => response,
+    }
+}
+
+/// The version that the page names its files by: of all that was built.
+fn version() -> &'static str {
+    static VERSION: OnceLock<&str> = OnceLock::new();
+    VERSION.get_or_init(|| {
+        let page = std::str::from_utf8(FILES[0].body).unwrap_or_default();
+        page.split_once("?v=").and_then(|(_, rest)| rest.split('"').next()).unwrap_or_default()
+    })
 }
 
 /// The entity tag of a file: of its content.

@@ -31,6 +31,7 @@ pub static ROUTES: &[&[Route]] = &[
     api::fapi::leverage::ROUTES,
     api::fapi::listen_key::ROUTES,
     api::account::fees::ROUTES,
+    api::account::faucet::ROUTES,
     api::account::history::ROUTES,
     api::account::margin_mode::ROUTES,
     api::account::order::ROUTES,

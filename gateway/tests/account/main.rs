@@ -7,6 +7,7 @@ mod exchange;
 #[path = "../random/mod.rs"]
 mod random;
 
+mod faucet;
 mod fees;
 mod figures;
 mod history;

@@ -308,7 +308,7 @@ fn referrals(produced: &mut Produced) {
 fn operators(produced: &mut Produced) {
     let mut venue = venue_with(&[], |config| config.test_deployment = false);
     let (credit, index) = (("POST", "/admin/perpetual/credit"), ("POST", "/admin/perpetual/index-price"));
-    for request in [credit, index] {
+    for request in [credit, index, ("POST", "/api/v1/faucet")] {
         let disabled = (404, "DISABLED", "only test deployments have this route");
         produced.request(&mut venue.exchange, request, &[], "", disabled);
     }

@@ -112,6 +112,7 @@ static LINES: &[Line] = &[
     line(LOGIN_ONLY, "GET", "/withdraw/requests/{id}", "/withdraw/requests/00000000-0000-8001-bb68-693ff2dce9d5", "", 404, Other::Refused(404, "NOT_FOUND")),
     // After the lists, which are to be empty for bob.
     line(Asks::Trader, "POST", "/api/v1/spot/orders", "/api/v1/spot/orders", ORDER, 200, Other::Own(None)),
+    line(LOGIN_ONLY, "POST", "/api/v1/faucet", "/api/v1/faucet", "", 200, Other::Own(None)),
     line(Asks::Nothing, "GET", "/api/v1/spot/markets", "/api/v1/spot/markets", "", 200, Other::Nobody),
     line(Asks::Nothing, "GET", "/api/v1/spot/depth", "/api/v1/spot/depth?symbol=DFUSDT", "", 200, Other::Nobody),
     line(Asks::Nothing, "GET", "/api/v1/spot/trades", "/api/v1/spot/trades?symbol=DFUSDT", "", 200, Other::Nobody),
@@ -208,7 +209,7 @@ static LINES: &[Line] = &[
     line(Asks::Nothing, "GET", "/private/ws/{*names}", "/private/ws/btcusdt@trade", "", 426, Other::Nobody),
     line(Asks::Nothing, "GET", "/private/stream", "/private/stream", "", 426, Other::Nobody),
     line(Asks::Nothing, "GET", "/", "/", "", 200, Other::Nobody),
-    line(Asks::Nothing, "GET", "/web/{name}", "/web/style.css", "", 200, Other::Nobody),
+    line(Asks::Nothing, "GET", "/web/{name}", "/web/app.css", "", 200, Other::Nobody),
 ];
 
 /// A credential and what is wrong with it.

@@ -5,6 +5,7 @@ pub mod approval;
 pub mod chain;
 pub mod clock;
 pub mod dispute;
+pub mod faucet;
 pub mod feed;
 pub mod fees;
 pub mod history;

@@ -161,7 +161,7 @@ pub static ROUTES: &[Route] = &[
     },
 ];
 
-fn is_test_deployment(config: &Config) -> Result<(), Error> {
+pub(super) fn is_test_deployment(config: &Config) -> Result<(), Error> {
     if config.test_deployment { Ok(()) } else { Err(refusal::DISABLED.into()) }
 }
 
