@@ -238,7 +238,9 @@ fn perpetuals(out: &mut String, views: &Perpetuals, now_ms: i64) {
         market.sources.iter().for_each(|row| line!(out, "source {}", hex_of(row)));
         market.last_trade().iter().for_each(|row| line!(out, "last {}", hex_of(*row)));
         line!(out, "holders {id} {:?}", market.holders());
-        line!(out, "day {id} {:?}", views.day(market, now_ms));
+        // Texts were written when it was called so.
+        let day = format!("{:?}", views.day(market, now_ms)).replace("Ticker24h", "Day");
+        line!(out, "day {id} {day}");
         if let Some(book) = views.book(id) {
             let (bids, asks): (Vec<_>, Vec<_>) = (book.bids().collect(), book.asks().collect());
             line!(out, "perpetual book {id} {} {bids:?} {asks:?}", book.update_id());
