@@ -1,6 +1,6 @@
 //! Follows every command for the perpetual markets, and asks what each topic that someone listens to has to say of it.
 //!
-//! The board sees every command with the views as they are after it. Per market it holds what no view does (the mean of the
+//! It sees every command with the views as they are after it. Per market it holds what no view does (the mean of the
 //! marks) and what is followed for each topic. Nothing is written for topics that nobody listens to.
 
 use super::perpetual::{At, Changed, Due, Label, Market, SPEEDS, Start, Stream};
@@ -96,9 +96,9 @@ impl MarketPublisher {
 }
 
 impl FuturesPublisher {
-    /// A board that goes on where these views are.
+    /// One that goes on where these views are.
     pub fn new(views: &Views) -> FuturesPublisher {
-        let mut board = FuturesPublisher {
+        let mut publisher = FuturesPublisher {
             markets: Vec::new(),
             changed: 0,
             time_ms: views.time_ns().div_euclid(1_000_000),
@@ -114,17 +114,17 @@ impl FuturesPublisher {
             arrays: Vec::new(),
             has_sampled: false,
         };
-        board.list(views);
-        for (market, of_views) in board.markets.iter_mut().zip(views.perpetuals().markets().all()) {
+        publisher.list(views);
+        for (market, of_views) in publisher.markets.iter_mut().zip(views.perpetuals().markets().all()) {
             market.status = words::symbol_status(of_views.state);
         }
-        board
+        publisher
     }
 
     /// The name of a topic's channel.
     pub fn channel_name(&self, topic: Topic) -> String {
         let place = topic.id.wrapping_sub(FIRST_PERPETUAL) as usize;
-        topic.channel_name(self.markets.get(place).map_or("", |board| board.market.label.name()))
+        topic.channel_name(self.markets.get(place).map_or("", |publisher| publisher.market.label.name()))
     }
 
     /// The name of a topic's stream.
@@ -136,7 +136,7 @@ impl FuturesPublisher {
 
     /// The means of the marks of the last minute by the market's place, if they have changed since this was last asked.
     pub fn take_means(&mut self) -> Option<Vec<Price>> {
-        let means = || self.markets.iter().map(|board| board.market.mean).collect();
+        let means = || self.markets.iter().map(|publisher| publisher.market.mean).collect();
         std::mem::take(&mut self.has_sampled).then(means)
     }
 
@@ -190,15 +190,15 @@ impl FuturesPublisher {
         for event in told.part(&self.wanted) {
             let kind = event::Kind::from_code(event.kind).filter(|kind| self.wanted.contains(kind));
             let Some(market) = kind.and_then(|kind| market_of(kind, event)) else { continue };
-            let Some(board) = find(&mut self.markets, market) else { continue };
-            board.ask(&now, (recorder, &mut self.arrays), |stream, at| stream.event(event, at));
+            let Some(publisher) = find(&mut self.markets, market) else { continue };
+            publisher.ask(&now, (recorder, &mut self.arrays), |stream, at| stream.event(event, at));
             if !self.touched.contains(&market) {
                 self.touched.push(market);
             }
         }
         for market in &self.touched {
-            if let Some(board) = find(&mut self.markets, *market) {
-                board.ask(&now, (recorder, &mut self.arrays), |stream, at| stream.end(at));
+            if let Some(publisher) = find(&mut self.markets, *market) {
+                publisher.ask(&now, (recorder, &mut self.arrays), |stream, at| stream.end(at));
             }
         }
         self.touched.clear();
@@ -206,8 +206,8 @@ impl FuturesPublisher {
         if self.finish(told, views) {
             let third = self.second.div_euclid(3);
             let is_third = std::mem::replace(&mut self.third, third) != third;
-            for board in &mut self.markets {
-                board.ask(&now, (recorder, &mut self.arrays), |stream, at| stream.second(is_third, at));
+            for publisher in &mut self.markets {
+                publisher.ask(&now, (recorder, &mut self.arrays), |stream, at| stream.second(is_third, at));
             }
         }
         self.send_arrays(recorder);
@@ -239,8 +239,8 @@ impl FuturesPublisher {
         }
         let due = Due(std::array::from_fn(|place| passed[place] != before[place]));
         let now = Now { views, time_ms: self.time_ms, now_ms };
-        for board in &mut self.markets {
-            board.ask(&now, (recorder, &mut self.arrays), |stream, at| stream.beat(&due, at));
+        for publisher in &mut self.markets {
+            publisher.ask(&now, (recorder, &mut self.arrays), |stream, at| stream.beat(&due, at));
         }
         self.send_arrays(recorder);
     }
@@ -263,15 +263,15 @@ impl FuturesPublisher {
     fn finish(&mut self, told: CommandEvents<'_>, views: &Views) -> bool {
         for event in told.part(&[event::Kind::Depth, event::Kind::PerpetualStateChanged]) {
             if let Some(depth) = event.get::<event::Depth>()
-                && let Some(board) = self.market_mut(depth.market)
+                && let Some(publisher) = self.market_mut(depth.market)
             {
-                board.market.update = depth.update;
-                board.market.book_ms = event.time_ns.div_euclid(1_000_000);
+                publisher.market.update = depth.update;
+                publisher.market.book_ms = event.time_ns.div_euclid(1_000_000);
             }
             if let Some(state) = event.get::<event::PerpetualStateChanged>()
-                && let Some(board) = self.market_mut(state.market)
+                && let Some(publisher) = self.market_mut(state.market)
             {
-                board.status =
+                publisher.status =
                     command::PerpetualState::from_code(state.state).map_or("", words::symbol_status);
             }
         }
@@ -283,9 +283,9 @@ impl FuturesPublisher {
         if is_tick {
             self.second = self.time_ms.div_euclid(1_000);
             self.has_sampled = true;
-            for board in &mut self.markets {
-                let listed = views.perpetuals().markets().get(board.market.id);
-                board.sample(listed.map_or(0, PerpetualMarket::mark));
+            for publisher in &mut self.markets {
+                let listed = views.perpetuals().markets().get(publisher.market.id);
+                publisher.sample(listed.map_or(0, PerpetualMarket::mark));
             }
         }
         is_tick
@@ -305,18 +305,18 @@ impl FuturesPublisher {
             let new: Vec<_> = events.copied().filter(|kind| !self.wanted.contains(kind)).collect();
             self.wanted.extend(new);
         }
-        for board in &mut self.markets {
-            let mut before = std::mem::take(&mut board.followed);
+        for publisher in &mut self.markets {
+            let mut before = std::mem::take(&mut publisher.followed);
             for LiveTopic { topic, birth } in live {
-                if topic.id != board.market.id && topic.id != ALL_MARKETS {
+                if topic.id != publisher.market.id && topic.id != ALL_MARKETS {
                     continue;
                 }
                 let same = before.iter().position(|known| known.topic == *topic && known.birth == *birth);
                 let start = Start {
                     topic: *topic,
-                    update: board.market.update,
+                    update: publisher.market.update,
                     time_ms: self.time_ms,
-                    status: board.status,
+                    status: publisher.status,
                 };
                 let followed = match (same, topic.kind.row().begin) {
                     (Some(place), _) => before.swap_remove(place),
@@ -325,7 +325,7 @@ impl FuturesPublisher {
                 };
                 self.is_timed |= followed.stream.is_timed();
                 self.closes_ms = self.closes_ms.min(followed.stream.closes_ms());
-                board.followed.push(followed);
+                publisher.followed.push(followed);
             }
         }
     }
@@ -334,21 +334,21 @@ impl FuturesPublisher {
     fn levels(&mut self, events: &[Event], now: &Now<'_>, recorder: &mut PushRecorder<'_>) {
         for event in events {
             let Some(depth) = event.get::<event::Depth>() else { continue };
-            let Some(board) = find(&mut self.markets, depth.market) else { continue };
-            if board.followed.is_empty() || self.touched.contains(&depth.market) {
+            let Some(publisher) = find(&mut self.markets, depth.market) else { continue };
+            if publisher.followed.is_empty() || self.touched.contains(&depth.market) {
                 continue;
             }
             self.touched.push(depth.market);
             let changed = Changed { market: depth.market, events };
-            board.ask(now, (recorder, &mut self.arrays), |stream, at| stream.levels(&changed, at));
+            publisher.ask(now, (recorder, &mut self.arrays), |stream, at| stream.levels(&changed, at));
         }
     }
 
     /// Closes what wants to be closed by the time of commands.
     fn close(&mut self, now: &Now<'_>, recorder: &mut PushRecorder<'_>) {
         let mut closes_ms = i64::MAX;
-        for board in &mut self.markets {
-            board.ask(now, (recorder, &mut self.arrays), |stream, at| {
+        for publisher in &mut self.markets {
+            publisher.ask(now, (recorder, &mut self.arrays), |stream, at| {
                 if stream.closes_ms() <= at.time_ms {
                     stream.close(at);
                 }

@@ -19,7 +19,7 @@ use std::time::Duration;
 pub struct Pusher {
     registry: Arc<SubscriptionRegistry>,
     spot: SpotPublisher,
-    board: FuturesPublisher,
+    futures: FuturesPublisher,
     notes: Vec<PendingUpdate>,
     /// Payloads that are written already.
     written: Vec<u8>,
@@ -36,7 +36,7 @@ impl Pusher {
     /// A listener for egress that begins behind what `views` show.
     pub fn new(registry: Arc<SubscriptionRegistry>, views: &Views) -> Pusher {
         Pusher {
-            board: FuturesPublisher::new(views),
+            futures: FuturesPublisher::new(views),
             registry,
             spot: SpotPublisher::new(views),
             notes: Vec::new(),
@@ -51,7 +51,7 @@ impl Pusher {
     }
 
     fn encode(&mut self) -> FrameBatch {
-        let Pusher { registry, spot, board, notes, written, markets, data, user_data, made_ms, .. } = self;
+        let Pusher { registry, spot, futures, notes, written, markets, data, user_data, made_ms, .. } = self;
         let mut pushes = Vec::with_capacity(notes.len());
         let mut named: Option<(Topic, String)> = None;
         let now_ms = registry.clock.now_ms();
@@ -85,7 +85,9 @@ impl Pusher {
                 // Most batches are of one market, and many of one topic.
                 let (_, channel) = match named.take().filter(|(other, _)| *other == topic) {
                     Some(same) => named.insert(same),
-                    None if topic.kind.is_of_perpetuals() => named.insert((topic, board.channel_name(topic))),
+                    None if topic.kind.is_of_perpetuals() => {
+                        named.insert((topic, futures.channel_name(topic)))
+                    }
                     None => {
                         let symbol = markets.get(topic.id).map_or("", |market| market.symbol());
                         named.insert((topic, topic.channel_name(symbol)))
@@ -98,7 +100,7 @@ impl Pusher {
             if is_wanted[Form::Stream as usize] {
                 push.stream = Some(match topic.kind {
                     Kind::UserData => StreamFrames { raw: envelope::text(data), combined: None, event },
-                    _ => envelope::stream(board.stream_name(topic), data),
+                    _ => envelope::stream(futures.stream_name(topic), data),
                 });
             }
             pushes.push(push);
@@ -115,36 +117,36 @@ impl Listener for Pusher {
             self.markets_changed = views.markets_changed();
             self.markets = views.markets().clone();
         }
-        let Pusher { registry, spot, board, users, notes, written, .. } = self;
+        let Pusher { registry, spot, futures, users, notes, written, .. } = self;
         let table = &mut *registry.table.lock();
         if table.is_empty() {
-            board.skip(told, views);
+            futures.skip(told, views);
             spot.skip(told);
         } else {
             let changed = registry.streams_changed();
             let mut recorder = PushRecorder::new(&mut *table, notes, written);
             spot.command(told, views, &mut recorder);
             users.command(&told, views, &mut recorder);
-            board.command(changed, registry.clock.now_ms(), told, views, &mut recorder);
+            futures.command(changed, registry.clock.now_ms(), told, views, &mut recorder);
         }
-        if let Some(means) = board.take_means() {
+        if let Some(means) = futures.take_means() {
             table.set_means(means);
         }
     }
 
     fn is_due(&self) -> bool {
-        self.board.is_due(self.registry.streams_changed(), || self.registry.clock.now_ms())
+        self.futures.is_due(self.registry.streams_changed(), || self.registry.clock.now_ms())
     }
 
     fn due(&mut self, views: &Views) {
-        let Pusher { registry, board, notes, written, .. } = self;
+        let Pusher { registry, futures, notes, written, .. } = self;
         let table = &mut *registry.table.lock();
         let now_ms = registry.clock.now_ms();
-        board.due(registry.streams_changed(), now_ms, views, &mut PushRecorder::new(table, notes, written));
+        futures.due(registry.streams_changed(), now_ms, views, &mut PushRecorder::new(table, notes, written));
     }
 
     fn nap(&self) -> Option<Duration> {
-        self.board.nap(self.registry.clock.now_ms())
+        self.futures.nap(self.registry.clock.now_ms())
     }
 
     fn flush(&mut self) {

@@ -104,7 +104,7 @@ impl Label {
     }
 }
 
-/// A market as the board knows it.
+/// A market as its publisher knows it.
 pub(super) struct Market {
     pub id: MarketId,
     pub label: Label,
