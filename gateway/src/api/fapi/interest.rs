@@ -8,7 +8,7 @@ use ringside_auth::access::Auth;
 use ringside_views::log::Page;
 use ringside_views::perpetual::interest::{InterestRecord, PERIODS, classes};
 use ringside_wire::futures::market::InterestSample;
-use ringside_wire::number::{Digits, Name, SignedFixed};
+use ringside_wire::number::{Name, SignedFixed};
 
 const PERIOD: Param = Param::query("period", Shape::OneOf(&NAMES), "From one sample to the next");
 const NAMES: [&str; PERIODS.len()] = {
@@ -57,7 +57,7 @@ async fn samples(call: Call) -> Result<Vec<InterestSample>, Error> {
         sum_open_interest: SignedFixed(row.quantity, decimals),
         // Micros in steps of 10^-8.
         sum_open_interest_value: SignedFixed(row.value.saturating_mul(100), 8),
-        timestamp: Digits(u64::try_from(row.time_ms).ok()),
+        timestamp: row.time_ms,
     };
     Ok(rows.iter().map(show).collect())
 }

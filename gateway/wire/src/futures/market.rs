@@ -4,7 +4,7 @@ use super::order::FuturesRateLimit;
 use super::words::TradingState;
 use super::{AssetName, SymbolName};
 use crate::number::{
-    Digits, Exact, Fixed, SignedExact, SignedFixed, SignedMicros, SignedMoney, SignedUnits, Units, Whole,
+    Exact, Fixed, SignedExact, SignedFixed, SignedMicros, SignedMoney, SignedUnits, Units, Whole,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -252,7 +252,7 @@ pub struct InterestSample {
     pub sum_open_interest: SignedFixed,
     pub sum_open_interest_value: SignedFixed,
     pub symbol: SymbolName,
-    pub timestamp: Digits,
+    pub timestamp: i64,
 }
 
 #[derive(Serialize, JsonSchema)]
