@@ -135,6 +135,8 @@ pub(crate) struct Symbol {
     pub(crate) lot: Step,
     /// Greatest common divisors of every tick and lot it ever had.
     pub(crate) steps: (Price, Quantity),
+    /// Accounts below it have no remainders (see [`Symbol::is_remainder`]) in the book; all, unless the lot has just changed.
+    pub(crate) looked_at: AccountId,
     /// By number of the parameter.
     pub(crate) parameters: [i64; PARAMETERS],
     pub(crate) brackets: Brackets,
@@ -208,6 +210,7 @@ impl Symbol {
             tick: Step::new(tick),
             lot: Step::new(lot),
             steps: (tick, lot),
+            looked_at: AccountId::MAX,
             parameters,
             brackets,
             set: PerpetualState::Halted,

@@ -3,11 +3,11 @@
 //! A unit is a thing done, never a thing looked at: an order that ends, with those attached to it, or is shortened; a trigger that
 //! fires, to the end of its order; a countdown; a position that pays funding, or is settled; the match of an order of a liquidation
 //! or of the fund; a takeover; a counterparty that is deleveraged, with its orders; who is weighed for a loss that is shared, or gives
-//! back of it; a warning. Every command has one for what it asks for itself.
+//! back of it; a warning; an account that is looked at for remainders, with those of its orders that are. Every command has one for what it asks for itself.
 //!
 //! What is left over waits in the state: orders to be trimmed here, triggers in batches by market (`triggers.rs`), expiries in their
 //! heaps, funding and settlement in their market, liquidations in the thresholds of `bands.rs`, a loss that is shared with those who
-//! share it (`shortfall.rs`). Funding and settlement come before liquidations: nobody is judged with an unpaid hour, or a position that
+//! share it (`shortfall.rs`), accounts not looked at in the market whose lot changed. Funding and settlement come before liquidations: nobody is judged with an unpaid hour, or a position that
 //! has a price already, and no liquidation goes on before all are done, nor before a loss that is shared is shared to the end.
 
 use super::{State, markets_in};
@@ -45,6 +45,8 @@ pub(crate) struct Work {
     pub(crate) unpaid: u128,
     /// Markets, a bit each, that close.
     pub(crate) closing: u128,
+    /// Markets, a bit each, whose lot changed and whose accounts are not looked at to the end.
+    pub(crate) odd: u128,
     /// Until when, ms, dates and countdowns are to expire that had no unit; 0: none wait.
     pub(crate) dates_ms: i64,
 }
@@ -63,6 +65,7 @@ impl Default for Work {
             stirred: 0,
             unpaid: 0,
             closing: 0,
+            odd: 0,
             dates_ms: 0,
         }
     }
@@ -96,7 +99,7 @@ impl State {
     #[inline(always)]
     pub(crate) fn has_backlog(&self) -> bool {
         let work = &self.work;
-        (work.dates_ms != 0) | ((work.unpaid | work.closing) != 0) | work.fund
+        (work.dates_ms != 0) | ((work.unpaid | work.closing | work.odd) != 0) | work.fund
             || work.scan
             || work.paused.is_some()
             || !work.trims.is_empty()

@@ -575,6 +575,94 @@ fn what_deleveraging_brought_is_given_back_by_and_by() {
     assert_eq!(crowd.engine.perpetual_wallet(0), 0);
 }
 
+/// A venue of `count` accounts, each with a bid of which 0.005 is left, below one another, whose lot becomes 0.01 with `work_max`
+/// units a command; the one who sold, and the bids, whose best is the last.
+fn odd(count: u32, work_max: u32) -> (Crowd, u32, Vec<u64>) {
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    venue.ok(ActivateRule { rule: rule::WORK_MAX, value: work_max });
+    let seller = venue.account("100000000");
+    let mut crowd = Crowd::new(venue);
+    let mut bids = Vec::new();
+    for number in 0..count {
+        let account = crowd.account(78, number, "10000");
+        let price = format!("{}.{}", 59_000 + number / 10, number % 10);
+        let buy = crowd.order(account, Side::Buy, "0.015", &price);
+        bids.push(crowd.give(buy).order);
+        let sell = crowd.order(seller, Side::Sell, "0.01", &price);
+        assert_eq!(crowd.give(sell).reject, 0);
+    }
+    let lot = PerpetualParameter::Lot as u32;
+    assert_eq!(
+        crowd.give(SetPerpetualParameter { market: BTC, parameter: lot, value: dec("0.01") }).reject,
+        0
+    );
+    (crowd, seller, bids)
+}
+
+/// Orders that the last command ended without a trade of theirs.
+fn finished(crowd: &Crowd) -> Vec<u64> {
+    let orders = crowd.events.iter().filter_map(Event::get::<event::PerpetualOrder>);
+    let ended = orders.filter(|order| order.execution == Execution::Expired as u8);
+    ended
+        .inspect(|order| assert_eq!(order.status, PerpetualStatus::Filled as u8))
+        .map(|order| order.order)
+        .collect()
+}
+
+/// What is less than a lot since the lot changed ends account by account, a unit each, and once. Until its turn comes it trades as it
+/// stands, and is canceled by its owner.
+#[test]
+fn remainders_of_a_changed_lot_end_by_and_by() {
+    let (mut crowd, seller, bids) = odd(1_000, 256);
+    let mut ended = finished(&crowd);
+    assert!((200..256).contains(&ended.len()), "{}", ended.len());
+    let sell = crowd.order(seller, Side::Sell, "0.01", "59000");
+    crowd.give(sell);
+    let fills = crowd.events.iter().filter_map(Event::get::<event::PerpetualTrade>);
+    let met: Vec<_> = fills.map(|fill| (fill.maker_order, fill.quantity)).collect();
+    assert_eq!(met, [(bids[999], dec("0.005")), (bids[998], dec("0.005"))]);
+    ended.extend(finished(&crowd));
+    let owner = crowd.engine.perpetual_orders().find(|order| order.order == bids[997]).unwrap().account;
+    let cancel = CancelPerpetual {
+        account: owner,
+        market: BTC,
+        order: bids[997],
+        client_order: [0; 36],
+        classes: 255,
+    };
+    assert_eq!(crowd.give(cancel).reject, 0);
+    ended.extend(finished(&crowd));
+    let mut commands = 0;
+    while crowd.engine.has_backlog() {
+        crowd.give(AdvanceTime {});
+        ended.extend(finished(&crowd));
+        commands += 1;
+    }
+    assert!((1..=3).contains(&commands), "{commands}");
+    assert_eq!(ended, bids[..997]);
+    assert_eq!(crowd.engine.perpetual_orders().count(), 0);
+    crowd.prove();
+}
+
+/// The same below a snapshot; and another change of the lot begins it anew, or ends it where nothing can be less than a lot.
+#[test]
+fn a_changed_lot_that_waits_survives_a_snapshot() {
+    let (mut crowd, _, bids) = odd(60, 8);
+    let commands = crowd.work_off_beside_snapshots();
+    assert!(commands > 5, "{commands}");
+    assert_eq!((finished(&crowd).last(), crowd.engine.perpetual_orders().count()), (bids.last(), 0));
+
+    // The second change works off what it can of the first: 12 of 60 are gone by then.
+    for (value, left) in [("0.02", 0), ("0.001", 48)] {
+        let (mut crowd, ..) = odd(60, 8);
+        let lot = PerpetualParameter::Lot as u32;
+        crowd.give(SetPerpetualParameter { market: BTC, parameter: lot, value: dec(value) });
+        crowd.work_off_beside_snapshots();
+        assert_eq!(crowd.engine.perpetual_orders().count(), left, "{value}");
+    }
+}
+
 /// How much one command may do is between 8 and 65,536.
 #[test]
 fn the_bound_has_bounds() {

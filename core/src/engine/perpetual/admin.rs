@@ -104,7 +104,8 @@ impl Perpetual {
         let (market, number) = (id_of(index), parameter as u32);
         self.state.facts.emit(PerpetualSetting { market, parameter: number, value });
         if parameter == P::Lot {
-            self.finish_remainders(index);
+            self.seek_remainders(index);
+            self.finish_remainders();
         }
     }
 

@@ -72,6 +72,8 @@ impl State {
         (symbol.contract_range, symbol.mark_range) = (Range::EMPTY, Range::EMPTY);
         self.moved &= !(1 << index);
         self.work.closing |= 1 << index;
+        // All orders end.
+        (symbol.looked_at, self.work.odd) = (AccountId::MAX, self.work.odd & !(1 << index));
         self.rankings.forget();
         self.crowds[index] = Crowd::new(0, Pages::Small);
     }

@@ -486,6 +486,7 @@ impl Perpetual {
         if self.state.work.dates_ms != 0 {
             self.run_dates();
         }
+        self.finish_remainders();
         self.settle_down();
     }
 
@@ -510,7 +511,7 @@ impl State {
     /// Only what follows leaves something over.
     #[inline(always)]
     fn is_settled(&self) -> bool {
-        debug_assert!(!self.has_backlog());
+        debug_assert!(self.work.odd != 0 || !self.has_backlog());
         let is_recalled = self.recalls.peek().is_some_and(|recall| recall.0.0 <= self.now_ms);
         (self.alert == 0)
             & (self.moved == 0)

@@ -130,9 +130,7 @@ impl Perpetual {
         self.state.facts.emit(event);
         if keeps_place {
             self.shrink_in_place(slot, index, new, terms);
-            if self.is_remainder(index, slot, open) {
-                self.finish(slot);
-            }
+            self.finish_remainder(index, slot);
         } else {
             self.lift(slot);
             self.state.details[slot as usize] = Details { stage: Stage::Running, ..*new };

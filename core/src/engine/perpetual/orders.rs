@@ -16,7 +16,7 @@ use crate::perpetual::facts::Facts;
 use crate::perpetual::market::{Range, Symbol};
 use crate::perpetual::order::{Details, Stage};
 use crate::perpetual::triggers::{Fresh, Triggers, stop_of};
-use crate::perpetual::{Perpetual, State, id_of};
+use crate::perpetual::{Perpetual, State, id_of, markets_in};
 
 /// Index of a market that exists.
 #[inline]
@@ -175,34 +175,51 @@ impl Perpetual {
         self.state.symbols[index].is_remainder(&self.state.details[slot as usize], open)
     }
 
-    /// The same of the best order of a side: after a match the only one that may have come to have so little.
+    /// Ends an order that rests if it is a remainder; what [`Perpetual::finish_remainders`] comes to yet waits for that.
+    pub(crate) fn finish_remainder(&mut self, index: usize, slot: u32) {
+        let is_looked_at = self.state.details[slot as usize].account < self.state.symbols[index].looked_at;
+        if is_looked_at && self.is_remainder(index, slot, self.orders.open(slot)) {
+            self.finish(slot);
+        }
+    }
+
+    /// Ends the best order of a side as a remainder: after a match the only one that may have become one.
     pub(crate) fn finish_best(&mut self, index: usize, side: Side) {
         if !self.state.symbols[index].has_odd_lots() || self.books[index].best(&self.orders, side).is_none() {
             return;
         }
         let slot = self.orders.levels.get(self.books[index].side(side).best_level()).head;
-        if self.is_remainder(index, slot, self.orders.open(slot)) {
-            self.finish(slot);
-        }
+        self.finish_remainder(index, slot);
     }
 
-    /// The same of all orders of a market whose lot has changed, ascending ids.
-    pub(crate) fn finish_remainders(&mut self, index: usize) {
-        if !self.state.symbols[index].has_odd_lots() {
-            return;
-        }
-        let mut doomed: Vec<(OrderId, u32)> = Vec::new();
-        for account in 0..self.state.accounts_count {
-            doomed.extend(self.open_orders(account, index).filter_map(|slot| {
-                let details = &self.state.details[slot as usize];
-                let rests = details.stage == Stage::Resting;
-                (rests && self.is_remainder(index, slot, self.orders.open(slot)))
-                    .then_some((details.id, slot))
-            }));
-        }
-        doomed.sort_unstable();
-        for (_, slot) in doomed {
-            self.finish(slot);
+    /// The lot of a market has changed: its accounts are to be looked at for what is less than a lot now.
+    pub(crate) fn seek_remainders(&mut self, index: usize) {
+        let rests = Side::ALL.iter().any(|&side| self.books[index].best(&self.orders, side).is_some());
+        let is_sought = rests && self.state.symbols[index].has_odd_lots();
+        self.state.symbols[index].looked_at = if is_sought { 0 } else { AccountId::MAX };
+        self.state.work.odd = self.state.work.odd & !(1 << index) | u128::from(is_sought) << index;
+    }
+
+    /// Ends remainders of markets whose lot has changed, account by account, of each by ascending ids, as far as there are units.
+    pub(super) fn finish_remainders(&mut self) {
+        for index in markets_in(self.state.work.odd) {
+            while self.state.symbols[index].looked_at < self.state.accounts_count {
+                if !self.state.work.take() {
+                    return;
+                }
+                let account = self.state.symbols[index].looked_at;
+                self.state.symbols[index].looked_at += 1;
+                let mut next = self.state.holding(account, index).orders.oldest;
+                while next != NONE {
+                    let slot = next;
+                    next = self.orders.pool.get(slot).younger;
+                    if self.state.details[slot as usize].stage == Stage::Resting {
+                        self.finish_remainder(index, slot);
+                    }
+                }
+            }
+            self.state.symbols[index].looked_at = AccountId::MAX;
+            self.state.work.odd &= !(1 << index);
         }
     }
 

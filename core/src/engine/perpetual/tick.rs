@@ -19,6 +19,7 @@ impl Perpetual {
     pub(crate) fn tick(&mut self, spot: impl Fn(i64, Money) -> Option<Price>) {
         self.state.work.dates_ms = self.state.now_ms;
         self.run_dates();
+        self.finish_remainders();
         for index in 0..self.books.len() {
             self.move_prices(index, &spot);
         }

@@ -5,7 +5,6 @@ use super::{Read, count, put};
 use crate::command::{PerpetualParameter as P, PerpetualState, byte_enum};
 use crate::ids::{ALL_MARKETS, AccountId, FIRST_PERPETUAL, OrderId};
 use crate::money::RATE_ONE;
-use crate::perpetual::State;
 use crate::perpetual::account::Scope;
 use crate::perpetual::draft::{Draft, SourceTerms};
 use crate::perpetual::limits::OwnLimits;
@@ -14,6 +13,7 @@ use crate::perpetual::order::Stage;
 use crate::perpetual::shortfall::{Sharing, Shortfall};
 use crate::perpetual::triggers::{Triggers, stop_of};
 use crate::perpetual::work::{WORK_MAX, WORK_MAX_RANGE};
+use crate::perpetual::{State, markets_in};
 use crate::risk::perpetual::bounds::{self, BRACKET_ROWS_MAX};
 use crate::risk::perpetual::bracket::BracketRow;
 use crate::risk::perpetual::funding::payment;
@@ -49,6 +49,8 @@ byte_enum! {
         Closing = 9,
         /// Losses that are not shared to the end.
         Sharing = 10,
+        /// Markets whose lot changed and whose accounts are not looked at to the end.
+        Odd = 11,
     }
 }
 
@@ -101,6 +103,7 @@ impl State {
             Section::Unpaid => self.work.unpaid != 0,
             Section::Closing => self.work.closing != 0,
             Section::Sharing => self.shared().next().is_some(),
+            Section::Odd => self.work.odd != 0,
         }
     }
 
@@ -128,6 +131,7 @@ impl State {
             Section::Unpaid => self.write_unpaid(out),
             Section::Closing => self.write_closing(out),
             Section::Sharing => self.write_sharing(out),
+            Section::Odd => self.write_odd(out),
         }
     }
 
@@ -157,6 +161,7 @@ impl State {
             Section::Unpaid => self.read_unpaid(reader, accounts),
             Section::Closing => self.read_closing(reader, accounts),
             Section::Sharing => self.read_sharing(reader),
+            Section::Odd => self.read_odd(reader, accounts),
         }
     }
 
@@ -396,6 +401,29 @@ impl State {
             self.work.closing |= 1 << index;
         }
         ensure(self.work.closing != 0, "no market closes")
+    }
+
+    fn write_odd<B: Bytes>(&self, out: &mut B) {
+        count(out, self.work.odd.count_ones() as usize);
+        for index in markets_in(self.work.odd) {
+            [index as i64, self.symbols[index].looked_at.into()]
+                .into_iter()
+                .for_each(|value| put(out, value));
+        }
+    }
+
+    fn read_odd(&mut self, reader: &mut Reader<'_>, accounts: u32) -> Read<()> {
+        let mut last = -1;
+        for _ in 0..reader.count(16)? {
+            let (index, looked_at) = (reader.i64()?, word_of(reader)?);
+            ensure(index > last && looked_at < accounts, "changed lots out of order")?;
+            last = index;
+            let symbol = usize::try_from(index).ok().and_then(|index| self.symbols.get_mut(index));
+            let symbol = symbol.filter(|symbol| symbol.set != PerpetualState::Closed);
+            symbol.ok_or_else(|| invalid("the lot of no market changed"))?.looked_at = looked_at;
+            self.work.odd |= 1 << index;
+        }
+        ensure(self.work.odd != 0, "no lot changed")
     }
 
     /// Losses that are being shared: that of liquidations as of market -1, those of settlements.

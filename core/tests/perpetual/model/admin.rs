@@ -240,6 +240,7 @@ impl Model {
             next_funding_ms,
             hour: None,
             closing: None,
+            looked_at: None,
             index_samples: BTreeMap::new(),
             mark_samples: BTreeMap::new(),
             contract_path: Vec::new(),
@@ -356,7 +357,8 @@ impl Model {
         }
         self.tell_setting(market, number);
         if number == 2 {
-            self.finish_remainders(market);
+            self.seek_remainders(market);
+            self.look_for_remainders();
         }
     }
 

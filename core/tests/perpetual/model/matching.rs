@@ -390,16 +390,45 @@ impl Model {
         }
     }
 
-    /// Ends all such orders that rest: after a match, and when the lot has changed.
+    /// Ends all such orders that rest, but of accounts that are still to be looked at.
     pub(super) fn finish_remainders(&mut self, market: MarketId) {
+        let looked_at = self.market(market).looked_at.unwrap_or(AccountId::MAX);
+        self.finish_of(market, |account| account < looked_at);
+    }
+
+    fn finish_of(&mut self, market: MarketId, is_of: impl Fn(AccountId) -> bool) {
         let found: Vec<OrderId> = self
             .orders
             .values()
             .filter(|order| order.market == market && order.rests() && self.is_remainder(order))
+            .filter(|order| is_of(order.account))
             .map(|order| order.id)
             .collect();
         for id in found {
             self.finish(id);
+        }
+    }
+
+    /// A lot has changed: whether a market has anybody to look at.
+    pub(super) fn seek_remainders(&mut self, market: MarketId) {
+        let lot = self.market(market).parameters[&2];
+        let can_be_odd = self.market(market).lots.iter().any(|earlier| earlier % lot != 0);
+        let rests = self.orders.values().any(|order| order.market == market && order.rests());
+        self.market_mut(market).looked_at = (can_be_odd && rests).then_some(0);
+    }
+
+    /// A unit for each account that is looked at.
+    pub(super) fn look_for_remainders(&mut self) {
+        let ids: Vec<MarketId> = self.markets.iter().map(|market| market.id).collect();
+        for market in ids {
+            while let Some(next) = self.market(market).looked_at {
+                let is_left = (next as usize) < self.accounts.len();
+                if is_left && !self.take_unit() {
+                    return;
+                }
+                self.market_mut(market).looked_at = is_left.then_some(next + 1);
+                self.finish_of(market, |account| account == next);
+            }
         }
     }
 

@@ -286,6 +286,8 @@ pub struct Market {
     pub next_funding_ms: i64,
     pub hour: Option<Hour>,
     pub closing: Option<Closing>,
+    /// The account to be looked at next, since the lot changed.
+    pub looked_at: Option<AccountId>,
     /// Index by second, of the last 1,800 seconds.
     pub index_samples: BTreeMap<i64, i128>,
     /// Mark by second, for the dynamic band.
@@ -547,6 +549,7 @@ impl Model {
             !matches!(kind, Kind::AdvanceTime | Kind::ProveLedger | Kind::MoveTreasury) && self.backlog();
         if works_off {
             self.run_dates();
+            self.look_for_remainders();
             self.settle_down();
             if done.account != FUND {
                 self.settle_first(done.account);
@@ -650,7 +653,8 @@ impl Model {
 
     /// Whether anything waits.
     pub fn backlog(&self) -> bool {
-        self.has_left_over() || self.fund_waits || self.dates_until.is_some()
+        let looks = self.markets.iter().any(|market| market.looked_at.is_some());
+        self.has_left_over() || self.fund_waits || self.dates_until.is_some() || looks
     }
 
     /// The same on the spot side as well.

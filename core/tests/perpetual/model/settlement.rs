@@ -68,6 +68,7 @@ impl Model {
         let price = mean.filter(|&mean| self.can_value(market, mean)).unwrap_or(last);
         let at = self.market_mut(market);
         at.set_state = PerpetualState::Closed;
+        at.looked_at = None;
         at.closing =
             Some(Closing { price, paid: 0, positions: 0, lacked: 0, brought: Vec::new(), sharing: None });
     }

@@ -10,6 +10,7 @@ impl Model {
         let markets: Vec<MarketId> = self.markets.iter().map(|market| market.id).collect();
         self.dates_until = Some(self.now_ms());
         self.run_dates();
+        self.look_for_remainders();
         for &market in &markets {
             self.move_prices(market);
         }
