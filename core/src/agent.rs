@@ -36,7 +36,7 @@ pub trait Agent: Send {
     }
 
     /// Longest sleep between two work steps, for duties that no doorbell announces.
-    fn nap(&self) -> Duration {
+    fn next_timer(&self) -> Duration {
         NAP
     }
 
@@ -88,7 +88,7 @@ impl Turns {
     /// Sleeps until a doorbell rings or somebody's nap is over, unless a last turn, taken while listening, finds work.
     /// Gives what that turn did.
     fn sleep(&mut self, also: &Doorbell, is_stopped: impl Fn() -> bool) -> usize {
-        let nap = self.nap();
+        let nap = self.next_timer();
         let mut done = 0;
         // The list is taken before the last turn, which may change it; a bell of that turn's making is heard at
         // the next sleep, after the next turn has looked.
@@ -101,8 +101,8 @@ impl Turns {
     }
 
     /// The shortest of the agents' naps.
-    fn nap(&self) -> Duration {
-        self.agents.iter().map(|agent| agent.nap()).min().unwrap_or(NAP)
+    fn next_timer(&self) -> Duration {
+        self.agents.iter().map(|agent| agent.next_timer()).min().unwrap_or(NAP)
     }
 
     /// What a sleep of all agents listens to. Not the bells that they ring for each other: whoever goes to sleep has found

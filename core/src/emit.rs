@@ -6,7 +6,7 @@ use crate::account::{Balance, Balances};
 use crate::book::Mutation;
 use crate::event::{self, Payload, Sink};
 use crate::ids::{AccountId, AssetId, FEE_ACCOUNT, MarketId, Sequence};
-use crate::market::{Rules, Seat};
+use crate::market::{AccountOrders, Rules};
 
 /// Writes the running command's events.
 pub(crate) struct Emitter<'s, S: Sink> {
@@ -154,7 +154,7 @@ struct Note {
 }
 
 /// What goes out at the end of the running command.
-pub(crate) struct Notes {
+pub(crate) struct ChangeSet {
     /// Who gave the command; nobody for the administrator's.
     acting: Option<AccountId>,
     /// Makers that a rule ended, as they were met.
@@ -166,10 +166,10 @@ pub(crate) struct Notes {
     makers: Vec<(AccountId, bool)>,
 }
 
-impl Notes {
+impl ChangeSet {
     /// Memory for what ordinary commands touch; grows past it.
-    pub(crate) fn new() -> Notes {
-        Notes {
+    pub(crate) fn new() -> ChangeSet {
+        ChangeSet {
             acting: None,
             ended: Vec::with_capacity(64),
             mutations: Vec::with_capacity(4096),
@@ -209,7 +209,7 @@ impl Notes {
         &mut self,
         account: AccountId,
         rules: &Rules,
-        seat: &mut Seat,
+        seat: &mut AccountOrders,
         before: impl FnOnce() -> [Balance; 2],
     ) {
         if let Some(note) = self.balances.get(seat.note as usize)
@@ -230,7 +230,7 @@ impl Notes {
 
     /// Notes a maker. `seat` is its own in the market of the command.
     #[inline(always)]
-    pub(crate) fn maker(&mut self, account: AccountId, seat: &mut Seat, gained: bool) {
+    pub(crate) fn maker(&mut self, account: AccountId, seat: &mut AccountOrders, gained: bool) {
         if let Some((noted, has_gained)) = self.makers.get_mut(seat.note as usize)
             && *noted == account
         {

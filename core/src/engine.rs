@@ -29,7 +29,7 @@ use crate::command::{
     OperatorNote, SetMarketStatus, UpdateMarket, VerifyHash,
 };
 use crate::deposit::Deposits;
-use crate::emit::{Emitter, Notes};
+use crate::emit::{ChangeSet, Emitter};
 use crate::event::{self, Done, Sink, StateHash};
 use crate::ids::{AccountId, AssetId, MarketId, OrderId, Sequence};
 use crate::market::Market;
@@ -80,9 +80,9 @@ pub struct Engine {
     /// The last checkpoint and its hash: not part of what is hashed.
     pub(crate) checkpoint: Option<(Sequence, [u8; 16])>,
     pub(crate) divergence: Option<Divergence>,
-    notes: Notes,
+    changes: ChangeSet,
     /// Orders that the running command will end.
-    doomed: Vec<(OrderId, u32)>,
+    to_cancel: Vec<(OrderId, u32)>,
 }
 
 /// What [`Done`] says beyond the command itself.
@@ -143,8 +143,8 @@ impl Engine {
             deposits: Deposits::default(),
             checkpoint: None,
             divergence: None,
-            notes: Notes::new(),
-            doomed: Vec::with_capacity(1024),
+            changes: ChangeSet::new(),
+            to_cancel: Vec::with_capacity(1024),
         }
     }
 

@@ -40,7 +40,7 @@ pub(crate) struct Rules {
 pub(crate) struct Market {
     pub(crate) rules: Rules,
     pub(crate) book: Book,
-    pub(crate) seats: Seats,
+    pub(crate) by_account: OrdersByAccount,
     /// Trades so far; the id of the last one.
     pub(crate) trades: TradeId,
     /// Price of the last trade, 0 before the first.
@@ -53,7 +53,7 @@ impl Market {
         Market {
             rules,
             book: Book::new(rules.tick.value(), &config.hash_seed),
-            seats: Seats::new(config.accounts, config.pages),
+            by_account: OrdersByAccount::new(config.accounts, config.pages),
             trades: 0,
             last_price: 0,
         }
@@ -175,16 +175,16 @@ impl OpenOrders {
 /// Where an account stands in a spot market: its open orders.
 #[derive(Clone, Copy, Default, FromZeros)]
 #[repr(C, align(32))]
-pub(crate) struct Seat {
+pub(crate) struct AccountOrders {
     orders: OpenOrders,
     /// Where the running command noted the account's balances, if that note is this account's and market's.
     pub(crate) note: u32,
     unused: [u32; 3],
 }
 
-const _: () = assert!(size_of::<Seat>() == 32);
+const _: () = assert!(size_of::<AccountOrders>() == 32);
 
-impl Deref for Seat {
+impl Deref for AccountOrders {
     type Target = OpenOrders;
 
     #[inline(always)]
@@ -193,7 +193,7 @@ impl Deref for Seat {
     }
 }
 
-impl DerefMut for Seat {
+impl DerefMut for AccountOrders {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut OpenOrders {
         &mut self.orders
@@ -201,43 +201,43 @@ impl DerefMut for Seat {
 }
 
 /// Seats of a market by account.
-pub(crate) struct Seats {
-    seats: Sparse<Seat, 1024>,
+pub(crate) struct OrdersByAccount {
+    by_account: Sparse<AccountOrders, 1024>,
 }
 
-impl Seats {
+impl OrdersByAccount {
     /// No seat taken; memory for `accounts`.
-    pub(crate) fn new(accounts: usize, pages: Pages) -> Seats {
-        Seats { seats: Sparse::new(accounts, pages) }
+    pub(crate) fn new(accounts: usize, pages: Pages) -> OrdersByAccount {
+        OrdersByAccount { by_account: Sparse::new(accounts, pages) }
     }
 
     #[inline(always)]
-    pub(crate) fn get(&self, account: AccountId) -> Seat {
-        *self.seats.get(account)
+    pub(crate) fn get(&self, account: AccountId) -> AccountOrders {
+        *self.by_account.get(account)
     }
 
     #[inline(always)]
-    pub(crate) fn get_mut(&mut self, account: AccountId) -> &mut Seat {
-        self.seats.get_mut(account)
+    pub(crate) fn get_mut(&mut self, account: AccountId) -> &mut AccountOrders {
+        self.by_account.get_mut(account)
     }
 
     /// Where a seat is, for a prefetch hint.
     #[inline(always)]
-    pub(crate) fn place(&self, account: AccountId) -> &Seat {
-        self.seats.get(account)
+    pub(crate) fn place(&self, account: AccountId) -> &AccountOrders {
+        self.by_account.get(account)
     }
 
     /// Enters an order as its account's youngest; its record need not say so yet.
     pub(crate) fn link(&mut self, orders: &mut Orders, slot: u32) {
         let account = orders.pool.get(slot).account;
-        self.seats.get_mut(account).append(orders, slot);
+        self.by_account.get_mut(account).append(orders, slot);
     }
 
     /// Forgets an order that was taken out of its book: it leaves its account's list, and gives its slot back.
     #[inline(always)]
     pub(crate) fn end(&mut self, orders: &mut Orders, slot: u32) {
         let Order { id, account, .. } = *orders.pool.get(slot);
-        self.seats.get_mut(account).unlink(orders, slot);
+        self.by_account.get_mut(account).unlink(orders, slot);
         orders.end(id, slot);
     }
 
@@ -249,7 +249,7 @@ impl Seats {
         (market, accounts): (MarketId, u32),
     ) -> Result<usize, String> {
         let mut count = 0;
-        for (account, seat) in self.seats.iter(accounts) {
+        for (account, seat) in self.by_account.iter(accounts) {
             count += seat.check(orders, &find, (market, account))?;
         }
         Ok(count)

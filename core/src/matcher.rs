@@ -326,7 +326,7 @@ impl<C: FnMut() -> i64 + Send> Agent for Matcher<C> {
         }
     }
 
-    fn nap(&self) -> Duration {
+    fn next_timer(&self) -> Duration {
         let longest = Duration::from_millis(100);
         match (self.options.tick_ns, self.engine.countdown_ms()) {
             (0, _) => longest,

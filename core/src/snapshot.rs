@@ -381,5 +381,5 @@ fn link(engine: &mut Engine) -> Result<(), SnapshotError> {
 }
 
 fn link_one(orders: &mut Orders, market: &mut Market, slot: u32) {
-    market.seats.link(orders, slot);
+    market.by_account.link(orders, slot);
 }

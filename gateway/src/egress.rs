@@ -58,7 +58,7 @@ pub trait Listener: Send {
     fn due(&mut self, _views: &Views) {}
 
     /// How long nothing will be due.
-    fn nap(&self) -> Option<Duration> {
+    fn next_timer(&self) -> Option<Duration> {
         None
     }
 }
@@ -312,8 +312,8 @@ impl Agent for Egress {
         taken + usize::from(has_prepared)
     }
 
-    fn nap(&self) -> Duration {
-        let due = self.listeners.iter().filter_map(|listener| listener.nap());
+    fn next_timer(&self) -> Duration {
+        let due = self.listeners.iter().filter_map(|listener| listener.next_timer());
         due.min().map_or(NAP, |due| due.min(NAP))
     }
 

@@ -42,7 +42,7 @@ impl Asleep {
     fn still_serves(&self, turns: &Turns, also: &Doorbell) -> bool {
         let mut listened = self.bells.iter();
         let is_same = turns.bells(also).all(|bell| listened.next().is_some_and(|other| other.is(bell)));
-        is_same && listened.next().is_none() && Instant::now() + turns.nap() + SLACK >= self.until
+        is_same && listened.next().is_none() && Instant::now() + turns.next_timer() + SLACK >= self.until
     }
 }
 
@@ -142,7 +142,7 @@ fn sleep(
     is_stopped: impl Fn() -> bool,
 ) {
     let Some(turns) = &lent.turns else { return };
-    let nap = turns.nap();
+    let nap = turns.next_timer();
     let bells: Vec<Doorbell> = turns.bells(&shared.doorbell).cloned().collect();
     let asleep = Asleep { until: Instant::now() + nap, bells: bells.clone() };
     let mut lent = Some(lent);
@@ -219,7 +219,7 @@ mod tests {
             &self.bells[at..=at]
         }
 
-        fn nap(&self) -> Duration {
+        fn next_timer(&self) -> Duration {
             Duration::from_secs(3_600)
         }
     }

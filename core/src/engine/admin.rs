@@ -229,9 +229,9 @@ impl Engine {
 
     /// Cancels orders of a market, as far as there are units: it is halted until none is left, then delisted. Whether that is so.
     fn delist<S: Sink>(&mut self, market: MarketId, left: &mut u32, emitter: &mut Emitter<'_, S>) -> bool {
-        self.notes.start(None);
+        self.changes.start(None);
         let is_empty = self.end_market(market, left, emitter);
-        self.notes.flush(&self.balances, emitter);
+        self.changes.flush(&self.balances, emitter);
         let rules = &mut self.markets[market as usize].rules;
         self.delisting -= u32::from(rules.delists);
         rules.delists = !is_empty;

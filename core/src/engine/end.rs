@@ -42,7 +42,7 @@ impl Engine {
         let emitter = self.emitter(sink);
         let Engine { orders, balances, markets, .. } = self;
         let order = *orders.pool.get(slot);
-        let Market { rules, book, seats, .. } = &mut markets[order.market as usize];
+        let Market { rules, book, by_account, .. } = &mut markets[order.market as usize];
         let outcome = Outcome {
             order: cancel.order,
             account: cancel.account,
@@ -53,7 +53,7 @@ impl Engine {
         emitter.single(|mut events| {
             events.order(order.event(OrderStatus::Canceled, 0));
             events.done(outcome.done(command));
-            seats.get_mut(cancel.account).unlink(orders, slot);
+            by_account.get_mut(cancel.account).unlink(orders, slot);
             events.depth(order.market, book.end(orders, cancel.order, slot));
             let mut purse = match rules.kind {
                 MarketKind::Spot => SpotPurse::new(rules, balances, cancel.account),
@@ -66,17 +66,17 @@ impl Engine {
     /// Cancels one of several resting orders. Levels and balances are noted.
     fn end_order<S: Sink>(&mut self, slot: u32, emitter: &mut Emitter<'_, S>) {
         let order = *self.orders.pool.get(slot);
-        let Engine { orders, balances, notes, markets, .. } = self;
-        let Market { rules, book, seats, .. } = &mut markets[order.market as usize];
-        let seat = seats.get_mut(order.account);
+        let Engine { orders, balances, changes, markets, .. } = self;
+        let Market { rules, book, by_account, .. } = &mut markets[order.market as usize];
+        let seat = by_account.get_mut(order.account);
         let mut purse = match rules.kind {
             MarketKind::Spot => SpotPurse::new(rules, balances, order.account),
         };
-        notes.note(order.account, rules, seat, || purse.holdings());
+        changes.note(order.account, rules, seat, || purse.holdings());
         seat.unlink(orders, slot);
         let returned = reservation_of(&purse, &order, order.remaining);
         purse.release(order.traits.side(), returned);
-        notes.mutated(order.market, book.end(orders, order.id, slot));
+        changes.mutated(order.market, book.end(orders, order.id, slot));
         emitter.emit(order.event(OrderStatus::Canceled, 0));
     }
 
@@ -97,18 +97,18 @@ impl Engine {
             }
             _ => return outcome.refused(Reject::MarketNotFound),
         };
-        self.doomed.clear();
+        self.to_cancel.clear();
         for market in &self.markets[markets] {
-            let mut slot = market.seats.get(cancel.account).oldest;
+            let mut slot = market.by_account.get(cancel.account).oldest;
             while slot != NONE {
                 let order = self.orders.pool.get(slot);
-                self.doomed.push((order.id, slot));
+                self.to_cancel.push((order.id, slot));
                 slot = order.younger;
             }
         }
-        self.notes.start(Some(cancel.account));
+        self.changes.start(Some(cancel.account));
         self.end_doomed(emitter);
-        self.notes.flush(&self.balances, emitter);
+        self.changes.flush(&self.balances, emitter);
         let update = named.map_or(0, |market| self.markets[market as usize].book.update);
         Outcome { market: named, update, ..outcome }
     }
@@ -137,12 +137,12 @@ impl Engine {
 
     /// Cancels the doomed orders, oldest first.
     fn end_doomed<S: Sink>(&mut self, emitter: &mut Emitter<'_, S>) {
-        let mut doomed = std::mem::take(&mut self.doomed);
-        doomed.sort_unstable();
-        for &(_, slot) in &doomed {
+        let mut to_cancel = std::mem::take(&mut self.to_cancel);
+        to_cancel.sort_unstable();
+        for &(_, slot) in &to_cancel {
             self.end_order(slot, emitter);
         }
-        self.doomed = doomed;
+        self.to_cancel = to_cancel;
     }
 
     /// See [`AmendOrder`].

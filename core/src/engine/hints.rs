@@ -90,7 +90,7 @@ impl Engine {
         let Some(soon) = self.soon(command) else { return self.perpetual_second(command) };
         let Soon { place, named, is_new, market, .. } = soon;
         let Orders { pool, index, .. } = &self.orders;
-        let youngest = market.seats.place(place.account).youngest;
+        let youngest = market.by_account.place(place.account).youngest;
         prefetch(pool.get(select_unpredictable(is_new, youngest, *index.cell(named.order))));
         if is_new & soon.trades() {
             self.prefetch_met(market, soon.met(&self.orders));
@@ -129,7 +129,7 @@ impl Engine {
     #[inline(always)]
     fn prefetch_account(&self, market: &Market, account: AccountId) {
         prefetch(self.balances.place(account, market.rules.base));
-        prefetch(market.seats.place(account));
+        prefetch(market.by_account.place(account));
     }
 
     // Each by itself: none asks which of the three it is.

@@ -85,8 +85,8 @@ impl Engine {
                 None => self.balances.iter(asset, count).try_for_each(|(account, _)| take(account))?,
             }
             let own = row(FEE_ACCOUNT)?;
-            let pools = perpetual.map_or(Some(0), |perpetual| {
-                perpetual.state.pools.fees.checked_add(perpetual.state.pools.affiliates)
+            let ledger = perpetual.map_or(Some(0), |perpetual| {
+                perpetual.state.ledger.fees.checked_add(perpetual.state.ledger.affiliates)
             })?;
             let fees = own.spot.checked_add(own.in_flight)?;
             all.push(AssetLiabilities {
@@ -95,7 +95,7 @@ impl Engine {
                 is_margin: perpetual.is_some(),
                 accounts,
                 funds: own.perpetual,
-                fees: fees.checked_add(Amount::from(pools) * AMOUNT_PER_MICRO)?,
+                fees: fees.checked_add(Amount::from(ledger) * AMOUNT_PER_MICRO)?,
                 held_deposits: self.held_in(asset)?,
             });
         }

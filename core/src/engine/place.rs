@@ -11,7 +11,7 @@ use crate::command::{
 };
 use crate::emit::Emitter;
 use crate::event::{self, Sink};
-use crate::market::{Market, Rules, Seat};
+use crate::market::{AccountOrders, Market, Rules};
 use crate::matching::{Ending, Settlement, Step, Taker, sweep, walk};
 use crate::money::{Amount, MAX_ENTRY, Price, Quantity};
 use crate::order::market::Budget;
@@ -51,7 +51,7 @@ impl Engine {
         let Some(market) = markets.get_mut(order.market as usize) else {
             return refuse(command, Reject::MarketNotFound, emitter);
         };
-        let Market { rules, book, seats, last_price, .. } = market;
+        let Market { rules, book, by_account, last_price, .. } = market;
         let rules: &Rules = rules;
         if let Err(reject) = check_status(rules.status) {
             return refuse(command, reject, emitter);
@@ -64,7 +64,7 @@ impl Engine {
             Ok(needed) => needed,
             Err(reject) => return self.refuse_judged(command, reject, sink),
         };
-        let seat = seats.get_mut(order.account);
+        let seat = by_account.get_mut(order.account);
         let own = has_limits.then(|| own_open_orders(perpetual.as_deref(), &order)).flatten();
         if order.may_rest() && seat.open_orders() >= own.unwrap_or(rules.max_open_orders) {
             return refuse(command, Reject::TooManyOpenOrders, emitter);
@@ -177,8 +177,8 @@ impl Engine {
     fn arrive<S: Sink>(&mut self, command: &Command, limit: u64, sink: &mut S) {
         // Read again: carried over, it would be written down for every order that rests as well.
         let order = parsed(command);
-        let Market { rules, book, seats, .. } = &self.markets[order.market as usize];
-        let seat = seats.get(order.account);
+        let Market { rules, book, by_account, .. } = &self.markets[order.market as usize];
+        let seat = by_account.get(order.account);
         if let Err(reject) = check_book(rules, &order, limit, &seat, book, &self.orders) {
             return self.refuse_judged(command, reject, sink);
         }
@@ -221,7 +221,7 @@ impl Engine {
     ) -> Outcome {
         let old = *self.orders.pool.get(slot);
         let Engine { orders, balances, markets, .. } = self;
-        let Market { rules, book, seats, .. } = &mut markets[old.market as usize];
+        let Market { rules, book, by_account, .. } = &mut markets[old.market as usize];
         let rules: &Rules = rules;
         if let Err(reject) = check_status(rules.status) {
             return outcome.refused(reject);
@@ -250,7 +250,7 @@ impl Engine {
         let opposite = book.side(order.side.opposite());
         let limit = opposite.key(steps);
         if opposite.best() <= limit {
-            let seat = seats.get(order.account);
+            let seat = by_account.get(order.account);
             return match check_book(rules, &order, limit, &seat, book, orders) {
                 Ok(()) => self.trade(order, old.id, limit, Some((slot, old)), outcome, emitter),
                 Err(reject) => outcome.refused(reject),
@@ -292,19 +292,19 @@ impl Engine {
         outcome: Outcome,
         emitter: &mut Emitter<'_, S>,
     ) -> Outcome {
-        let Engine { orders, balances, notes, markets, .. } = self;
-        let Market { rules, book, seats, trades, last_price } = &mut markets[order.market as usize];
+        let Engine { orders, balances, changes, markets, .. } = self;
+        let Market { rules, book, by_account, trades, last_price } = &mut markets[order.market as usize];
         let rules: &Rules = rules;
-        notes.start(Some(order.account));
-        let may_meet_own = seats.get(order.account).open(order.side.opposite()) != 0;
+        changes.start(Some(order.account));
+        let may_meet_own = by_account.get(order.account).open(order.side.opposite()) != 0;
         let mut matching = match rules.kind {
             MarketKind::Spot => SpotMatch {
                 rules,
                 balances,
                 self_trade: may_meet_own.then_some(order.self_trade),
                 budget: order.is_quote_sized().then(|| Budget::new(order.quote_quantity, rules.lot.value())),
-                seats,
-                notes,
+                by_account,
+                changes,
                 emitter,
                 trades,
                 last_price,
@@ -336,7 +336,7 @@ impl Engine {
             let replaces = replaced.map(|(slot, _)| slot);
             let record = order.record(id, whole, open, rules.maker_fee, NONE);
             let mutation =
-                come_to_rest(book, orders, matching.seats.get_mut(order.account), record, replaces);
+                come_to_rest(book, orders, matching.by_account.get_mut(order.account), record, replaces);
             matching.mutated(mutation);
             let amount = SpotPurse::reservation(order.side, order.price, open);
             matching.purse(order.account).reserve(order.side, amount);
@@ -346,7 +346,7 @@ impl Engine {
         let is_new = u8::from(replaced.is_none());
         let terms = order.event(id, status);
         let event = event::Order { is_new, is_amended: 1 - is_new, quantity: whole, filled, open, ..terms };
-        for ended in matching.notes.ended.iter() {
+        for ended in matching.changes.ended.iter() {
             matching.emitter.emit(*ended);
         }
         matching.emitter.emit(event);
@@ -382,7 +382,7 @@ fn status_of(
 fn come_to_rest(
     book: &mut Book,
     orders: &mut Orders,
-    seat: &mut Seat,
+    seat: &mut AccountOrders,
     record: Order,
     replaces: Option<u32>,
 ) -> Mutation {
@@ -457,7 +457,7 @@ fn check_book(
     rules: &Rules,
     order: &Incoming,
     limit: u64,
-    seat: &Seat,
+    seat: &AccountOrders,
     book: &Book,
     orders: &Orders,
 ) -> Result<(), Reject> {

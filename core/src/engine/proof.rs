@@ -62,9 +62,9 @@ impl State {
             isolated: isolated.into(),
             costs: costs.into(),
             fund: self.wallet(crate::ids::FEE_ACCOUNT) + collected,
-            fees: self.pools.fees,
-            affiliates: self.pools.affiliates,
-            deposits: self.pools.deposits,
+            fees: self.ledger.fees,
+            affiliates: self.ledger.affiliates,
+            deposits: self.ledger.net_deposits,
             asset,
             reserved: [0; 6],
         })

@@ -155,7 +155,7 @@ impl Engine {
     /// Open orders of an account in a market, oldest first.
     pub fn open_orders(&self, account: AccountId, market: MarketId) -> impl Iterator<Item = Resting> + '_ {
         let mut slot =
-            self.markets.get(market as usize).map_or(NONE, |market| market.seats.get(account).oldest);
+            self.markets.get(market as usize).map_or(NONE, |market| market.by_account.get(account).oldest);
         std::iter::from_fn(move || {
             let found = slot;
             (found != NONE).then(|| {
@@ -271,7 +271,7 @@ impl Engine {
             let (in_book, found) =
                 market.book.check(&self.orders, find).map_err(|fault| in_market(market.rules.id, fault))?;
             let listed = market
-                .seats
+                .by_account
                 .check(&self.orders, find, (market.rules.id, self.accounts.count()))
                 .map_err(|fault| in_market(market.rules.id, fault))?;
             if in_book != listed {

@@ -36,7 +36,7 @@
 //!   4, or Amended with a lower quantity). Untriggered orders marked GTE end (reason 6) here too, in the same pass.
 //! - *Triggers*: as an order that is accepted, one after the other; refused: TriggerRefused, then PerpetualOrder Expired.
 //!   Then the sibling of a fired attached order: PerpetualOrder Canceled.
-//! - *Liquidations and warnings*: a command carries out only so many (`engine/perpetual/watch.rs`); what is left over comes
+//! - *Liquidations and warnings*: a command carries out only so many (`engine/perpetual/liquidation_scan.rs`); what is left over comes
 //!   with the next commands that are not refused, `AdvanceTime` among them, as theirs.
 //! - *Liquidation of a scope*: Liquidation Begin; PerpetualOrder Expired (reason 5) of its orders, market and id ascending;
 //!   then per step: PerpetualOrder New of the liquidation order, also where the book is passed over, which stays open to the end of the step;

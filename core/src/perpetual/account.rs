@@ -70,11 +70,11 @@ pub(crate) struct HotAccount {
     /// Tier after a scheduled downgrade + 1; 0 for none.
     pub(crate) pending: u8,
     /// It is in the list of those who are due in markets that are not acted on.
-    pub(crate) parked: u8,
+    pub(crate) is_deferred: u8,
     /// It changed since it was given its place among counterparties, and is in the list of those.
-    pub(crate) is_unranked: u8,
+    pub(crate) is_stale: u8,
     /// The running command must test its scopes, and will.
-    pub(crate) is_suspect: u8,
+    pub(crate) is_marked: u8,
 }
 
 /// An account in one market. All zeros: nothing.

@@ -14,7 +14,7 @@ mod order;
 use super::market::Range;
 use super::triggers::countdown;
 use super::volume::{Entry, Volumes, WINDOW_14_H};
-use super::{Perpetual, Pools, State};
+use super::{Perpetual, State, VenueLedger};
 use crate::book::Book;
 use crate::command::PerpetualState;
 use crate::config::EngineConfig;
@@ -55,10 +55,10 @@ impl Perpetual {
         out.put(&version.to_le_bytes());
         put(out, state.margin_asset.map_or(-1, i64::from));
         put(out, state.fee_burn_bps.into());
-        put(out, state.pools.fees);
-        put(out, state.pools.affiliates);
-        put(out, state.pools.deposits);
-        put(out, state.pools.deficit.into());
+        put(out, state.ledger.fees);
+        put(out, state.ledger.affiliates);
+        put(out, state.ledger.net_deposits);
+        put(out, state.ledger.deficit.into());
         count(out, state.tiers.rows().len());
         for tier in state.tiers.rows() {
             [tier.volume_min, tier.maker_rate, tier.taker_rate].into_iter().for_each(|value| put(out, value));
@@ -128,7 +128,7 @@ impl Perpetual {
         state.fee_burn_bps = u32::try_from(reader.i64()?).map_err(|_| invalid("a discount out of range"))?;
         ensure(state.fee_burn_bps <= 5_000, "a discount out of range")?;
         let [fees, affiliates, deposits] = [reader.i64()?, reader.i64()?, reader.i64()?];
-        state.pools = Pools { fees, affiliates, deposits, deficit: reader.i64()? != 0 };
+        state.ledger = VenueLedger { fees, affiliates, net_deposits: deposits, deficit: reader.i64()? != 0 };
         state.tiers = read_tiers(reader)?;
         for _ in 0..reader.count(16)? {
             let (minute, equity) = (reader.i64()?, reader.i64()?);

@@ -147,7 +147,7 @@ impl State {
         let (account, market) = (set.account, set.market);
         let limits = self.limits.of(account, market).with(set);
         self.put_limits(account, market, limits);
-        self.facts.emit(limits.event(account, market));
+        self.writer.emit(limits.event(account, market));
     }
 
     /// Keeps limits of an account that there is.

@@ -1,7 +1,7 @@
 //! One perpetual market beside its book: rules, brackets, sources, prices, funding samples, and what it takes now.
 
 use super::account::HotHolding;
-use super::members::Members;
+use super::account_set::AccountSet;
 use super::order::Details;
 use super::shortfall::Shortfall;
 use crate::book::grid::Step;
@@ -182,9 +182,9 @@ pub(crate) struct Symbol {
     /// Prevented matches so far.
     pub(crate) prevented: u64,
     /// Accounts with a position.
-    pub(crate) holders: Members,
+    pub(crate) holders: AccountSet,
     /// Accounts with an order that waits for its trigger, or for its parent.
-    pub(crate) waiters: Members,
+    pub(crate) waiters: AccountSet,
     /// Sum of the long positions, which is that of the short ones.
     pub(crate) open_interest: i128,
     /// Resting reduce-only orders, by side.
@@ -245,8 +245,8 @@ impl Symbol {
             contract_range: Range::EMPTY,
             mark_range: Range::EMPTY,
             prevented: 0,
-            holders: Members::default(),
-            waiters: Members::default(),
+            holders: AccountSet::default(),
+            waiters: AccountSet::default(),
             open_interest: 0,
             reducing: [0; 2],
         };

@@ -5,21 +5,21 @@
 //! what a fill costs.
 
 pub(crate) mod account;
-pub(crate) mod bands;
+pub(crate) mod account_set;
+pub(crate) mod adl_priority;
+pub(crate) mod adl_queue;
 pub(crate) mod canonical;
-pub(crate) mod crowd;
+pub(crate) mod client_order_ids;
 pub(crate) mod draft;
-pub(crate) mod facts;
+pub(crate) mod event_writer;
 pub(crate) mod filters;
 pub(crate) mod limits;
+pub(crate) mod liquidation_index;
 pub(crate) mod market;
-pub(crate) mod members;
-pub(crate) mod names;
 pub(crate) mod order;
+pub(crate) mod order_index;
 pub(crate) mod plan;
-pub(crate) mod rank;
 pub(crate) mod shortfall;
-pub(crate) mod slots;
 pub(crate) mod stops;
 pub(crate) mod trailing;
 pub(crate) mod triggers;
@@ -37,18 +37,18 @@ use crate::risk::perpetual::order_margin::{Cross, Exposure};
 use crate::risk::perpetual::takeover::Peak;
 use crate::risk::perpetual::vip::{Tier, Tiers};
 use account::{Account, Holding, HotAccount, HotHolding};
-use bands::Bands;
-use crowd::Crowd;
+use adl_priority::Rankings;
+use adl_queue::AdlQueue;
+use client_order_ids::ClientOrderIds;
 use draft::Draft;
-use facts::Facts;
+use event_writer::EventWriter;
 use limits::Limits;
+use liquidation_index::LiquidationIndex;
 use market::Symbol;
-use names::Names;
 use order::Details;
+use order_index::OrderIndex;
 use plan::Plan;
-use rank::Rankings;
 use shortfall::Shortfall;
-use slots::Slots;
 use std::ops::Deref;
 use triggers::{Fresh, Triggers};
 use volume::Volumes;
@@ -79,25 +79,25 @@ pub(crate) struct State {
     /// Terms of each order, by its slot.
     pub(crate) details: Vec<Details>,
     /// Slots by order id.
-    pub(crate) slots: Slots,
+    pub(crate) order_index: OrderIndex,
     /// Names of open orders.
-    pub(crate) names: Names,
+    pub(crate) client_order_ids: ClientOrderIds,
     pub(crate) triggers: Vec<Triggers>,
     /// Good-till dates, and countdowns.
     pub(crate) dates: triggers::Dates,
-    pub(crate) bands: Bands,
+    pub(crate) liquidation_index: LiquidationIndex,
     /// Markets, a bit each, where a price that triggers watch has moved since they were judged.
     pub(crate) moved: u128,
     /// Markets, a bit each, whose marks may have passed thresholds.
     pub(crate) alert: u128,
     /// Holders of each market by what does not move with its mark.
-    pub(crate) crowds: Vec<Crowd>,
+    pub(crate) adl_queues: Vec<AdlQueue>,
     /// Whom auto-deleveraging asks, while the marks stay.
     pub(crate) rankings: Rankings,
     /// When, ms, which accounts may be warned again.
-    pub(crate) recalls: std::collections::BinaryHeap<std::cmp::Reverse<(i64, AccountId)>>,
+    pub(crate) rechecks: std::collections::BinaryHeap<std::cmp::Reverse<(i64, AccountId)>>,
     /// Accounts that are due, and in a market that is not acted on.
-    pub(crate) parked: Vec<AccountId>,
+    pub(crate) deferred_checks: Vec<AccountId>,
     /// How much the running command may still do, and what was left over for the next.
     pub(crate) work: Work,
     /// Test every account, whatever the bands say: what they are compared with.
@@ -118,22 +118,22 @@ pub(crate) struct State {
     pub(crate) recovery_ms: [i64; 2],
     /// The last rule change that is on.
     pub(crate) rules: u32,
-    pub(crate) pools: Pools,
+    pub(crate) ledger: VenueLedger,
     /// Highest equity of the fund of late.
     pub(crate) peak: Box<Peak>,
-    pub(crate) facts: Facts,
+    pub(crate) writer: EventWriter,
     /// Engine time of the running command, ms.
     pub(crate) now_ms: i64,
     /// Id of the next order; the engine's counter while a command runs.
     pub(crate) next_order: OrderId,
     /// Accounts whose scopes the running command must test.
-    pub(crate) suspects: Vec<AccountId>,
+    pub(crate) marked_for_check: Vec<AccountId>,
     /// What liquidations have to share.
     pub(crate) shortfall: Shortfall,
     /// Attached orders that began to watch within the running command.
     pub(crate) fresh: Vec<Fresh>,
     /// Orders that the running command ends.
-    pub(crate) doomed: Vec<OrderId>,
+    pub(crate) to_cancel: Vec<OrderId>,
     /// Markets and accounts whose positions changed since orders were trimmed to them, each once, and what they were then.
     pub(crate) resized: Vec<(usize, AccountId, Quantity)>,
     /// Accounts that a settlement or an hour concerns.
@@ -154,13 +154,13 @@ pub(crate) struct State {
 
 /// What belongs to no account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Pools {
+pub(crate) struct VenueLedger {
     /// FEE.
     pub(crate) fees: Money,
     /// REF.
     pub(crate) affiliates: Money,
     /// DEP.
-    pub(crate) deposits: Money,
+    pub(crate) net_deposits: Money,
     /// The insurance pool is flagged.
     pub(crate) deficit: bool,
 }
@@ -191,17 +191,17 @@ impl Perpetual {
                 holdings: Vec::new(),
                 accounts: Sparse::new(accounts, pages),
                 details: pages.reserved(orders + 1, (orders * 4).max(1 << 20) + 1),
-                slots: Slots::new(orders, pages, &hash_seed),
-                names: Names::new(orders, pages, hash_seed),
+                order_index: OrderIndex::new(orders, pages, &hash_seed),
+                client_order_ids: ClientOrderIds::new(orders, pages, hash_seed),
                 triggers: Vec::new(),
                 dates: triggers::Dates::default(),
-                bands: Bands::default(),
+                liquidation_index: LiquidationIndex::default(),
                 moved: 0,
-                crowds: Vec::new(),
+                adl_queues: Vec::new(),
                 rankings: Rankings::new(),
                 alert: 0,
-                recalls: std::collections::BinaryHeap::with_capacity(1024),
-                parked: Vec::with_capacity(1024),
+                rechecks: std::collections::BinaryHeap::with_capacity(1024),
+                deferred_checks: Vec::with_capacity(1024),
                 work: Work::default(),
                 tests_all: false,
                 tiers: volume::shipped_tiers(),
@@ -214,15 +214,15 @@ impl Perpetual {
                 fee_burn_bps: 0,
                 recovery_ms: [0; 2],
                 rules: 0,
-                pools: Pools::default(),
+                ledger: VenueLedger::default(),
                 peak: Box::new(Peak::new()),
-                facts: Facts::new(),
+                writer: EventWriter::new(),
                 now_ms: 0,
                 next_order: 0,
-                suspects: Vec::with_capacity(1024),
+                marked_for_check: Vec::with_capacity(1024),
                 shortfall: Shortfall::default(),
                 fresh: Vec::with_capacity(64),
-                doomed: Vec::with_capacity(1024),
+                to_cancel: Vec::with_capacity(1024),
                 resized: Vec::with_capacity(1024),
                 concerned: pages.room(accounts.max(1024)),
                 pass: Vec::with_capacity(1024),
@@ -244,8 +244,8 @@ impl Perpetual {
         self.state.symbols.push(symbol);
         self.state.holdings.push(Sparse::new(accounts, pages));
         self.state.triggers.push(Triggers::new(hash_seed));
-        self.state.bands.list(accounts, pages);
-        self.state.crowds.push(Crowd::new(accounts, pages));
+        self.state.liquidation_index.list(accounts, pages);
+        self.state.adl_queues.push(AdlQueue::new(accounts, pages));
         self.books.len() - 1
     }
 
@@ -295,7 +295,7 @@ impl State {
     #[inline]
     pub(crate) fn slot_of(&self, order: OrderId) -> Option<u32> {
         // Anything may be asked for.
-        self.slots.find(order).filter(|&slot| self.details[slot as usize].id == order)
+        self.order_index.find(order).filter(|&slot| self.details[slot as usize].id == order)
     }
 
     #[inline]
@@ -324,10 +324,10 @@ impl State {
     /// Moves money between a cross wallet and the outside of this ledger: above 0 to the wallet.
     pub(crate) fn deposit(&mut self, account: AccountId, amount: Money, reason: PostingReason) {
         *self.wallet_mut(account) += amount;
-        self.pools.deposits += amount;
+        self.ledger.net_deposits += amount;
         self.post(account, ALL_MARKETS, amount, reason, MarginMode::Cross);
         self.tell_wallet(account);
-        self.suspect(account);
+        self.mark_for_check(account);
     }
 
     /// Tells a movement of money that belongs to no trade.
@@ -339,7 +339,7 @@ impl State {
         reason: PostingReason,
         wallet: MarginMode,
     ) {
-        self.facts.emit(Posting {
+        self.writer.emit(Posting {
             account,
             market,
             amount,
@@ -501,20 +501,20 @@ impl State {
 
     /// Marks an account for the liquidation scan of the running command, and for another place among counterparties.
     #[inline]
-    pub(crate) fn suspect(&mut self, account: AccountId) {
-        self.unrank(account);
-        self.question(account);
+    pub(crate) fn mark_for_check(&mut self, account: AccountId) {
+        self.mark_stale(account);
+        self.mark_deferred(account);
     }
 
     /// Marks an account for the liquidation scan of the running command.
     #[inline]
-    pub(crate) fn question(&mut self, account: AccountId) {
+    pub(crate) fn mark_deferred(&mut self, account: AccountId) {
         let record = self.accounts.get_mut(account);
-        if record.is_suspect != 0 {
+        if record.is_marked != 0 {
             return;
         }
-        record.is_suspect = 1;
-        self.suspects.push(account);
+        record.is_marked = 1;
+        self.marked_for_check.push(account);
     }
 }
 

@@ -9,7 +9,7 @@ use crate::money::{Money, Quantity};
 
 /// What a meeting with a resting order comes to.
 #[derive(Clone, Copy)]
-pub(crate) struct Planned {
+pub(crate) struct PlannedFill {
     /// The resting order.
     pub(crate) order: OrderId,
     pub(crate) meeting: Meeting,
@@ -35,7 +35,7 @@ pub(crate) struct Costs {
 
 /// An account as the fills so far leave it.
 #[derive(Clone, Copy)]
-pub(crate) struct Party {
+pub(crate) struct PartyOutcome {
     pub(crate) account: AccountId,
     pub(crate) record: HotAccount,
     pub(crate) holding: HotHolding,
@@ -46,9 +46,9 @@ pub(crate) struct Party {
 /// See the module.
 pub(crate) struct Plan {
     /// In the order in which they happen.
-    pub(crate) meetings: Vec<Planned>,
+    pub(crate) meetings: Vec<PlannedFill>,
     /// The arriving order's account, then those of makers as they are met.
-    pub(crate) parties: Vec<Party>,
+    pub(crate) parties: Vec<PartyOutcome>,
     /// Where among the parties an account is, if it is there.
     places: Vec<u32>,
     /// Over all fills.
@@ -105,7 +105,7 @@ impl Plan {
         }
         self.places[index] = place as u32;
         // Made where it stays: pushed, it would be copied there.
-        let party = || Party { account, record: *record, holding: *holding, has_traded: false };
+        let party = || PartyOutcome { account, record: *record, holding: *holding, has_traded: false };
         self.parties.extend(std::iter::once_with(party));
         place
     }

@@ -3,12 +3,14 @@
 //! A unit is a thing done, never a thing looked at: an order that ends, with those attached to it, or is shortened; a trigger that
 //! fires, to the end of its order; a countdown; a position that pays funding, or is settled; the match of an order of a liquidation
 //! or of the fund; a takeover; a counterparty that is deleveraged, with its orders; who is weighed for a loss that is shared, or gives
-//! back of it; a warning; an account that is looked at for remainders, with those of its orders that are. Every command has one for what it asks for itself.
+//! back of it; an account whose orders are ended where less than a changed lot is left of them; a warning. Every command has one for
+//! what it asks for itself.
 //!
 //! What is left over waits in the state: orders to be trimmed here, triggers in batches by market (`triggers.rs`), expiries in their
-//! heaps, funding and settlement in their market, liquidations in the thresholds of `bands.rs`, a loss that is shared with those who
-//! share it (`shortfall.rs`), accounts not looked at in the market whose lot changed. Funding and settlement come before liquidations: nobody is judged with an unpaid hour, or a position that
-//! has a price already, and no liquidation goes on before all are done, nor before a loss that is shared is shared to the end.
+//! heaps, funding, settlement and remainders of a changed lot in their market, liquidations in the marks of `liquidation_index.rs`, a
+//! loss that is shared with those who share it (`shortfall.rs`). Funding and settlement come before liquidations: nobody is judged with
+//! an unpaid hour, or a position that has a price already, and no liquidation goes on before all are done, nor before a loss that is
+//! shared is shared to the end.
 
 use super::{State, markets_in};
 use crate::command::MarginMode;

@@ -8,10 +8,10 @@ use super::Purse;
 use crate::account::{Balance, Balances};
 use crate::book::{Mutation, Orders};
 use crate::command::{OrderStatus, OrderType, SelfTradePrevention, Side};
-use crate::emit::{Emitter, Notes};
+use crate::emit::{ChangeSet, Emitter};
 use crate::event::{self, Sink};
 use crate::ids::{AccountId, AssetId, FEE_ACCOUNT, OrderId, TradeId};
-use crate::market::{Rules, Seats};
+use crate::market::{OrdersByAccount, Rules};
 use crate::matching::{Ending, Fill, Meeting, Settlement, Taker};
 use crate::money::{Amount, FEE_RATE_ONE, FeeRate, Price, Quantity, UNIT, amount_of, fee, notional};
 use crate::order::market::Budget;
@@ -194,8 +194,8 @@ pub(crate) fn trade_event(
 pub(crate) struct SpotMatch<'a, 'e, S: Sink> {
     pub(crate) rules: &'a Rules,
     pub(crate) balances: &'a mut Balances,
-    pub(crate) seats: &'a mut Seats,
-    pub(crate) notes: &'a mut Notes,
+    pub(crate) by_account: &'a mut OrdersByAccount,
+    pub(crate) changes: &'a mut ChangeSet,
     pub(crate) emitter: &'a mut Emitter<'e, S>,
     pub(crate) trades: &'a mut TradeId,
     pub(crate) last_price: &'a mut Price,
@@ -231,9 +231,9 @@ impl<S: Sink> SpotMatch<'_, '_, S> {
     /// What an account has in this market, noted before the command changes it.
     #[inline(always)]
     pub(crate) fn noted(&mut self, account: AccountId) -> SpotPurse<'_> {
-        let seat = self.seats.get_mut(account);
+        let seat = self.by_account.get_mut(account);
         let purse = SpotPurse::new(self.rules, self.balances, account);
-        self.notes.note(account, self.rules, seat, || purse.holdings());
+        self.changes.note(account, self.rules, seat, || purse.holdings());
         purse
     }
 
@@ -260,10 +260,10 @@ impl<S: Sink> SpotMatch<'_, '_, S> {
     /// Tells levels, then what the taker has if that differs from before, its makers as they were met, and last who collects fees.
     #[inline]
     pub(crate) fn tell(self, taker: &Taker) {
-        let SpotMatch { rules, balances, notes, emitter, sums, .. } = self;
-        notes.flush(balances, emitter);
+        let SpotMatch { rules, balances, changes, emitter, sums, .. } = self;
+        changes.flush(balances, emitter);
         let mut fees = [sums.maker_fees != 0, sums.taker_fees != 0];
-        for &(maker, gained) in notes.makers() {
+        for &(maker, gained) in changes.makers() {
             if maker == FEE_ACCOUNT {
                 fees = [fees[0] | gained, true];
                 continue;
@@ -313,7 +313,7 @@ impl<S: Sink> Settlement for SpotMatch<'_, '_, S> {
         let gain = pays - maker_fee;
         purse.pays(side).receive(gain);
         if maker.account != taker.account {
-            self.notes.maker(maker.account, self.seats.get_mut(maker.account), gain != 0);
+            self.changes.maker(maker.account, self.by_account.get_mut(maker.account), gain != 0);
         }
         // Sums of parts of what the taker and the makers paid: bounded by what was credited.
         self.sums.paid += unpaid;
@@ -332,7 +332,7 @@ impl<S: Sink> Settlement for SpotMatch<'_, '_, S> {
     #[inline(always)]
     fn soon(&self, maker: &Order) {
         prefetch(self.balances.place(maker.account, self.rules.base));
-        prefetch(self.seats.place(maker.account));
+        prefetch(self.by_account.place(maker.account));
     }
 
     #[cold]
@@ -340,16 +340,16 @@ impl<S: Sink> Settlement for SpotMatch<'_, '_, S> {
         let side = maker.traits.side();
         let returned = SpotPurse::reservation(side, maker.price, maker.remaining);
         self.noted(maker.account).release(side, returned);
-        self.notes.ended.push(maker.event(OrderStatus::Expired, 0));
+        self.changes.ended.push(maker.event(OrderStatus::Expired, 0));
     }
 
     #[inline(always)]
     fn leave(&mut self, orders: &mut Orders, slot: u32) {
-        self.seats.end(orders, slot);
+        self.by_account.end(orders, slot);
     }
 
     #[inline(always)]
     fn mutated(&mut self, mutation: Mutation) {
-        self.notes.mutated(self.rules.id, mutation);
+        self.changes.mutated(self.rules.id, mutation);
     }
 }

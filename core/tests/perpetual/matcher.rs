@@ -306,7 +306,7 @@ fn a_countdown_runs_out_between_seconds() {
         let began_ns = stage.clock.load(Ordering::Relaxed);
         for _ in 0..400 {
             stage.clock.fetch_add(1_000_000, Ordering::Relaxed);
-            assert!(stage.matcher.nap() <= Duration::from_millis(100));
+            assert!(stage.matcher.next_timer() <= Duration::from_millis(100));
             stage.settle();
         }
         let ticks: Vec<i64> =
@@ -317,7 +317,7 @@ fn a_countdown_runs_out_between_seconds() {
     // Nobody sleeps through one.
     stage.publish(0, Command::new(SetCountdown { countdown_ms: 40, ..set }));
     stage.settle();
-    assert_eq!(stage.matcher.nap(), Duration::from_millis(40));
+    assert_eq!(stage.matcher.next_timer(), Duration::from_millis(40));
     stage.assert_replays();
 }
 

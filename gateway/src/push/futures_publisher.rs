@@ -219,7 +219,7 @@ impl FuturesPublisher {
     }
 
     /// How long nothing is due.
-    pub fn nap(&self, now_ms: i64) -> Option<Duration> {
+    pub fn next_timer(&self, now_ms: i64) -> Option<Duration> {
         self.is_timed.then(|| Duration::from_millis((BEAT_MS - now_ms.rem_euclid(BEAT_MS)).unsigned_abs()))
     }
 

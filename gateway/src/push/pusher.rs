@@ -145,8 +145,8 @@ impl Listener for Pusher {
         futures.due(registry.streams_changed(), now_ms, views, &mut PushRecorder::new(table, notes, written));
     }
 
-    fn nap(&self) -> Option<Duration> {
-        self.futures.nap(self.registry.clock.now_ms())
+    fn next_timer(&self) -> Option<Duration> {
+        self.futures.next_timer(self.registry.clock.now_ms())
     }
 
     fn flush(&mut self) {

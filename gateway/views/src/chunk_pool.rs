@@ -125,7 +125,7 @@ impl Agent for Refiller {
         0
     }
 
-    fn nap(&self) -> Duration {
+    fn next_timer(&self) -> Duration {
         NAPS[usize::from(!self.has_made)]
     }
 }

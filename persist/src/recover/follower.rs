@@ -587,7 +587,7 @@ impl<M: Machine, F: Fold + Send> Agent for Follower<M, F> {
         })
     }
 
-    fn nap(&self) -> Duration {
+    fn next_timer(&self) -> Duration {
         Duration::from_millis(50)
     }
 

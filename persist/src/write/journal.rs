@@ -403,7 +403,7 @@ impl Agent for Journaller {
         if self.is_gathering() { &self.bells[1..] } else { &self.bells }
     }
 
-    fn nap(&self) -> Duration {
+    fn next_timer(&self) -> Duration {
         if self.status.is_failed() {
             Duration::from_millis(100)
         } else if self.is_gathering() {

@@ -206,7 +206,7 @@ impl State {
     /// Tells an account's terms.
     pub(crate) fn tell_terms(&mut self, account: AccountId) {
         let record = *self.accounts.get(account);
-        self.facts.emit(AccountTerms {
+        self.writer.emit(AccountTerms {
             account,
             trading_enabled: u32::from(record.terms & DISABLED == 0),
             trade_group: record.group - 1,
@@ -258,7 +258,7 @@ impl State {
         self.post(account, id_of(index), moved, PostingReason::IsolatedMargin, wallet);
         self.tell_position(account, index);
         self.tell_wallet(account);
-        self.suspect(account);
+        self.mark_for_check(account);
         Ok(())
     }
 }

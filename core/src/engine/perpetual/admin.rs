@@ -33,10 +33,10 @@ impl Perpetual {
         let index = self.list(symbol);
         let market = id_of(index);
         self.state.margin_asset = Some(quote);
-        self.state.facts.emit(PerpetualListed { market, base, quote, symbol: name, reserved: 0 });
+        self.state.writer.emit(PerpetualListed { market, base, quote, symbol: name, reserved: 0 });
         for &parameter in P::ALL.iter().filter(|parameter| bounds::is_of_market(**parameter)) {
             let value = self.state.symbols[index].get(parameter);
-            self.state.facts.emit(PerpetualSetting { market, parameter: parameter as u32, value });
+            self.state.writer.emit(PerpetualSetting { market, parameter: parameter as u32, value });
         }
         self.state.tell_brackets(index);
         market
@@ -64,7 +64,7 @@ impl Perpetual {
                 P::RecoveryPostOnlyMs => self.state.recovery_ms[1] = value,
                 _ => self.state.fee_burn_bps = value as u32,
             }
-            self.state.facts.emit(PerpetualSetting { market, parameter: set.parameter, value });
+            self.state.writer.emit(PerpetualSetting { market, parameter: set.parameter, value });
             return Ok(());
         }
         if market == DRAFT_MARKET {
@@ -102,7 +102,7 @@ impl Perpetual {
         }
         self.state.symbols[index].refresh_bounds();
         let (market, number) = (id_of(index), parameter as u32);
-        self.state.facts.emit(PerpetualSetting { market, parameter: number, value });
+        self.state.writer.emit(PerpetualSetting { market, parameter: number, value });
         if parameter == P::Lot {
             self.seek_remainders(index);
             self.finish_remainders();
@@ -128,7 +128,7 @@ impl Perpetual {
         let was_suspended = symbol.is_suspended();
         symbol.set = state;
         if was_suspended && !symbol.is_suspended() {
-            self.state.unpark();
+            self.state.recheck_deferred();
         }
         self.state.tell_state(index);
         Ok(())
@@ -180,7 +180,7 @@ impl State {
             return Err(Reject::ParameterOutOfRange);
         }
         self.rules = activate.rule;
-        self.facts.emit(RuleActivated { rule: activate.rule, value: 0 });
+        self.writer.emit(RuleActivated { rule: activate.rule, value: 0 });
         Ok(())
     }
 
@@ -190,7 +190,7 @@ impl State {
             return Err(Reject::ParameterOutOfRange);
         }
         self.work.most = most;
-        self.facts.emit(RuleActivated { rule: rule::WORK_MAX, value: most });
+        self.writer.emit(RuleActivated { rule: rule::WORK_MAX, value: most });
         Ok(())
     }
 
@@ -226,16 +226,16 @@ impl State {
     pub(super) fn put_brackets(&mut self, index: usize, brackets: Brackets) {
         self.symbols[index].brackets = brackets;
         self.tell_brackets(index);
-        let State { symbols, suspects, rankings, .. } = self;
+        let State { symbols, marked_for_check, rankings, .. } = self;
         rankings.forget();
-        suspects.extend(symbols[index].holders.iter());
+        marked_for_check.extend(symbols[index].holders.iter());
     }
 
     fn tell_brackets(&mut self, index: usize) {
         let rows = self.symbols[index].brackets.rows();
         let count = rows.len() as u16;
         for (place, row) in rows.iter().enumerate() {
-            self.facts.emit(PerpetualBracket {
+            self.writer.emit(PerpetualBracket {
                 market: id_of(index),
                 bracket: place as u16 + 1,
                 count,
@@ -293,7 +293,7 @@ impl State {
         self.tier_rows = (Vec::new(), 0);
         self.next_tiers = Some((tiers, effective_ms));
         for (tier, row) in (0..).zip(all) {
-            self.facts.emit(VipTierScheduled {
+            self.writer.emit(VipTierScheduled {
                 tier,
                 count: set.count,
                 volume: row.volume_min,
@@ -309,7 +309,7 @@ impl State {
     pub(super) fn tell_vip_tier(&mut self, tier: usize) {
         let rows = self.tiers.rows();
         let (Tier { volume_min, maker_rate, taker_rate }, count) = (rows[tier], rows.len() as u32);
-        self.facts.emit(VipTier { tier: tier as u32, count, volume: volume_min, maker_rate, taker_rate });
+        self.writer.emit(VipTier { tier: tier as u32, count, volume: volume_min, maker_rate, taker_rate });
     }
 
     /// See [`SetAccountLimits`]. `spot_markets` is the count of spot markets.
@@ -412,9 +412,9 @@ impl State {
             Err(place) => sources.insert(place, Source { id, weight, stale_ms, ..Source::default() }),
         }
         let market = id_of(index);
-        self.facts.emit(PerpetualSource { market, source: id, weight, manual: 0, price });
+        self.writer.emit(PerpetualSource { market, source: id, weight, manual: 0, price });
         if weight > 0 && stale_ms != stale_before {
-            self.facts.emit(PerpetualSourceAge { market, source: id, stale_ms, reserved: 0 });
+            self.writer.emit(PerpetualSourceAge { market, source: id, stale_ms, reserved: 0 });
         }
     }
 
@@ -447,7 +447,7 @@ impl State {
         (source.price, source.at_ms) = (feed.price, now_ms);
         let weight = source.weight;
         let FeedPrice { market, source, price } = *feed;
-        self.facts.emit(PerpetualSource { market, source, weight, manual: 0, price });
+        self.writer.emit(PerpetualSource { market, source, weight, manual: 0, price });
         Ok(())
     }
 
@@ -465,7 +465,7 @@ impl State {
             self.symbols[index].forget_marks(now_ms);
         }
         let (market, price) = (set.market, set.price);
-        self.facts.emit(PerpetualSource { market, source: 0, weight: 0, manual: 1, price });
+        self.writer.emit(PerpetualSource { market, source: 0, weight: 0, manual: 1, price });
         Ok(())
     }
 }

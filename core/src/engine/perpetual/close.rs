@@ -13,8 +13,8 @@ use crate::event::{PerpetualStateChanged, PerpetualTrade, PostingReason, TradeCa
 use crate::ids::{AccountId, FEE_ACCOUNT, OrderId};
 use crate::memory::Pages;
 use crate::money::Money;
-use crate::perpetual::bands::Threshold;
-use crate::perpetual::crowd::Crowd;
+use crate::perpetual::adl_queue::AdlQueue;
+use crate::perpetual::liquidation_index::TriggerMark;
 use crate::perpetual::market::{Closing, Range};
 use crate::perpetual::shortfall::Shortfall;
 use crate::perpetual::{Perpetual, State, id_of, markets_in};
@@ -75,7 +75,7 @@ impl State {
         // All orders end.
         (symbol.looked_at, self.work.odd) = (AccountId::MAX, self.work.odd & !(1 << index));
         self.rankings.forget();
-        self.crowds[index] = Crowd::new(0, Pages::Small);
+        self.adl_queues[index] = AdlQueue::new(0, Pages::Small);
     }
 
     /// Closes positions, as far as there are units; whether none is left.
@@ -117,7 +117,7 @@ impl State {
         }
         self.work.closing &= !(1 << index);
         self.symbols[index].told = PerpetualState::Closed;
-        self.facts.emit(PerpetualStateChanged {
+        self.writer.emit(PerpetualStateChanged {
             market: id_of(index),
             state: PerpetualState::Closed as u8,
             set: PerpetualState::Closed as u8,
@@ -182,10 +182,10 @@ impl State {
         }
         let owes = self.wallet(account) < 0;
         if owes || account == FEE_ACCOUNT || !self.accounts.get(account).is_alone_in(index) {
-            self.suspect(account);
+            self.mark_for_check(account);
         } else {
             // All that a test would find.
-            self.bands.set(index, account, Threshold::Never);
+            self.liquidation_index.set(index, account, TriggerMark::Never);
         }
         // Costs leave the ledger with their positions; what is left is what rounding left of the values.
         closing.residue -= amount + before.cost;
@@ -197,7 +197,7 @@ impl State {
     fn tell_settled(&mut self, closing: &Order, order: OrderId, (cost, amount): (Money, Money)) {
         let &Order { account, index, side, quantity, price } = closing;
         let trade = self.next_trade(index);
-        self.facts.emit(PerpetualTrade {
+        self.writer.emit(PerpetualTrade {
             trade,
             maker_order: 0,
             taker_order: order,

@@ -1,8 +1,8 @@
-//! Writes what was planned of an order that arrives: into the book, the accounts, and the facts. Nothing is asked here, and nothing
+//! Writes what was planned of an order that arrives: into the book, the accounts, and the events. Nothing is asked here, and nothing
 //! can fail.
 
+use super::execute::Role;
 use super::orders::place_of;
-use super::run::Role;
 use crate::book::{Mutation, Orders};
 use crate::command::{MarginMode, PerpetualStatus, SelfTradePrevention};
 use crate::event::{
@@ -13,8 +13,8 @@ use crate::matching::{Fill, Meeting, Settlement, Taker, sweep};
 use crate::money::Quantity;
 use crate::order::Order;
 use crate::perpetual::account::HotHolding;
-use crate::perpetual::facts::position_event;
-use crate::perpetual::plan::{Costs, Party, Plan, Planned};
+use crate::perpetual::event_writer::position_event;
+use crate::perpetual::plan::{Costs, PartyOutcome, Plan, PlannedFill};
 use crate::perpetual::{Perpetual, State, id_of};
 use std::num::NonZeroU8;
 
@@ -70,9 +70,9 @@ struct Writing<'a> {
     /// The arriving order's.
     slot: u32,
     role: Role,
-    planned: std::slice::Iter<'a, Planned>,
+    planned: std::slice::Iter<'a, PlannedFill>,
     /// The meeting that is written.
-    now: Option<&'a Planned>,
+    now: Option<&'a PlannedFill>,
     /// Why the arriving order stopped, a `reason`; none while it did not.
     stopped: Option<NonZeroU8>,
 }
@@ -81,10 +81,10 @@ impl State {
     /// Lowers what a resting order has open in its bucket from `before` to `after`, and tells it.
     #[inline(always)]
     fn rebook(&mut self, slot: u32, before: Quantity, after: Quantity) {
-        let State { details, holdings, facts, .. } = self;
+        let State { details, holdings, writer, .. } = self;
         let details = &details[slot as usize];
         let holding = holdings[place_of(details.market)].get_mut(details.account);
-        details.rebook(holding, (before, after), facts);
+        details.rebook(holding, (before, after), writer);
     }
 }
 
@@ -115,12 +115,12 @@ impl Writing<'_> {
             mode: mode as u8,
             reserved: [0; 3],
         };
-        self.state.facts.emit(event);
+        self.state.writer.emit(event);
     }
 
     /// The meeting that is written.
     #[inline(always)]
-    fn now(&self) -> &Planned {
+    fn now(&self) -> &PlannedFill {
         match self.now {
             Some(planned) => planned,
             None => unreachable!("orders meet before anything comes of it"),
@@ -130,9 +130,9 @@ impl Writing<'_> {
 
 impl State {
     /// Puts a party where its fills left it.
-    fn put_party(&mut self, index: usize, party: &Party) {
-        let Party { account, ref record, holding: ref planned, .. } = *party;
-        let State { symbols, accounts, holdings, facts, .. } = self;
+    fn put_party(&mut self, index: usize, party: &PartyOutcome) {
+        let PartyOutcome { account, ref record, holding: ref planned, .. } = *party;
+        let State { symbols, accounts, holdings, writer, .. } = self;
         let (now, holding) = (accounts.get_mut(account), holdings[index].get_mut(account));
         now.touch(index);
         let wallet = std::mem::replace(&mut now.wallet, record.wallet);
@@ -140,7 +140,7 @@ impl State {
         let (before, after) = (moving(holding), moving(planned));
         (holding.quantity, holding.cost, holding.isolated, holding.open_fees, holding.realised) = after;
         if after != before {
-            facts.emit(position_event((account, index), &symbols[index], (now, holding)));
+            writer.emit(position_event((account, index), &symbols[index], (now, holding)));
         }
         if wallet != record.wallet {
             self.tell_wallet(account);
@@ -153,19 +153,19 @@ impl State {
     fn collect(&mut self, index: usize, liquidates: bool, costs: &Costs, accounts: [AccountId; 2]) {
         let Costs { fees: [maker_fee, taker_fee], rewards: [maker_reward, taker_reward], .. } = *costs;
         let rewards = maker_reward + taker_reward;
-        let pools = &mut self.pools;
-        pools.affiliates += rewards;
+        let ledger = &mut self.ledger;
+        ledger.affiliates += rewards;
         if liquidates {
-            pools.fees += maker_fee - rewards;
+            ledger.fees += maker_fee - rewards;
             *self.wallet_mut(FEE_ACCOUNT) += taker_fee;
         } else {
-            pools.fees += maker_fee + taker_fee - rewards;
+            ledger.fees += maker_fee + taker_fee - rewards;
         }
-        assert!(self.pools.fees >= 0, "the fee pool is below zero");
+        assert!(self.ledger.fees >= 0, "the fee pool is below zero");
         for (account, amount) in accounts.into_iter().zip(costs.rewards) {
             if amount != 0 {
                 let trade = self.symbols[index].trades;
-                self.facts.emit(Posting {
+                self.writer.emit(Posting {
                     account,
                     market: id_of(index),
                     amount,
@@ -184,7 +184,7 @@ impl Settlement for Writing<'_> {
     fn meet(&mut self, taker: &Taker, maker: &Order) -> Option<Meeting> {
         let planned = self.planned.next()?;
         self.now = Some(planned);
-        let &Planned { order, meeting, why, is_prevented, .. } = planned;
+        let &PlannedFill { order, meeting, why, is_prevented, .. } = planned;
         assert!(order == maker.id, "the book has whom the plan met");
         if is_prevented {
             self.prevented(taker, maker, meeting);
@@ -218,7 +218,7 @@ impl Settlement for Writing<'_> {
         let is_maker_filled = fill.is_maker_filled && !state.details[slot as usize].is_shortened;
         let is_taker_filled = taker.remaining == fill.quantity;
         let [[maker_fee, taker_fee], [maker_realised, taker_realised]] = [costs.fees, costs.realised];
-        state.facts.emit(PerpetualTrade {
+        state.writer.emit(PerpetualTrade {
             trade,
             maker_order: maker.id,
             taker_order: taker.order,
@@ -267,7 +267,7 @@ impl Settlement for Writing<'_> {
     fn expire(&mut self, _: &Order, _: u32) {}
 
     fn leave(&mut self, orders: &mut Orders, slot: u32) {
-        let &Planned { meeting, why, is_prevented, .. } = self.now();
+        let &PlannedFill { meeting, why, is_prevented, .. } = self.now();
         let ends = match meeting {
             Meeting::Fill(_) if self.state.details[slot as usize].is_shortened => {
                 Some((PerpetualStatus::Expired, reason::REDUCE_ONLY))
@@ -279,7 +279,7 @@ impl Settlement for Writing<'_> {
         if let Some((status, why)) = ends {
             self.state.end_unfilled(orders, slot);
             let event = self.state.details[slot as usize].event(status, Execution::Expired, why, 0);
-            self.state.facts.emit(event);
+            self.state.writer.emit(event);
             self.state.rebook(slot, orders.open(slot), 0);
         }
         self.state.forget(orders, slot);
@@ -287,6 +287,6 @@ impl Settlement for Writing<'_> {
     }
 
     fn mutated(&mut self, mutation: Mutation) {
-        self.state.facts.mutated(self.index, mutation);
+        self.state.writer.mutated(self.index, mutation);
     }
 }

@@ -42,9 +42,9 @@ impl State {
             symbol.unpaid = Some(Box::new(Unpaid { rate, mark, ..Unpaid::default() }));
             self.work.unpaid |= 1 << index;
             self.rankings.forget();
-            self.crowds[index].pay(rate > 0, mark, rate.saturating_abs());
+            self.adl_queues[index].pay(rate > 0, mark, rate.saturating_abs());
         }
-        self.facts.emit(FundingSettled {
+        self.writer.emit(FundingSettled {
             market: id_of(index),
             sparse: u32::from(is_sparse),
             rate,
@@ -186,7 +186,7 @@ impl State {
         let (record, holding) = (self.accounts.get(account), self.holding(account, index));
         prefetch(record);
         prefetch(holding);
-        self.bands.hint(index, account);
+        self.liquidation_index.hint(index, account);
     }
 
     /// Has one position pay or receive.
@@ -219,10 +219,10 @@ impl State {
         }
         if rest < REST_MIN {
             // Nothing is left to have a key by.
-            self.unrank(account);
+            self.mark_stale(account);
         }
-        if account == FEE_ACCOUNT || self.is_well(account).is_none() {
-            self.question(account);
+        if account == FEE_ACCOUNT || self.is_safe(account).is_none() {
+            self.mark_deferred(account);
         }
     }
 

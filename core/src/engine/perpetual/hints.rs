@@ -26,7 +26,7 @@ impl Perpetual {
         let opposite = book.side(side.opposite());
         let meets = opposite.best() <= opposite.key(steps);
         if hint == Hint::Second {
-            state.names.hint(state.names.hash(place.account, &place.client_order));
+            state.client_order_ids.hint(state.client_order_ids.hash(place.account, &place.client_order));
             if meets {
                 let first = levels.get(opposite.best_level()).head;
                 prefetch(pool.get(first));
@@ -65,19 +65,19 @@ impl Perpetual {
         let Perpetual { orders, state, .. } = self;
         match hint {
             Hint::First => {
-                state.slots.hint(order);
+                state.order_index.hint(order);
                 state.prefetch_holding(index, account);
             }
             Hint::Second => {
-                let slot = state.slots.guess(order);
+                let slot = state.order_index.guess(order);
                 prefetch(orders.pool.get(slot));
                 state.prefetch_details(slot);
             }
             Hint::Third => {
-                let slot = state.slots.guess(order);
+                let slot = state.order_index.guess(order);
                 orders.prefetch_around(slot);
                 if let Some(details) = state.details.get(slot as usize) {
-                    state.names.hint(details.name);
+                    state.client_order_ids.hint(details.name);
                 }
             }
         }
@@ -116,7 +116,7 @@ impl State {
     /// Where it stands among those of its market.
     #[inline(always)]
     fn prefetch_listed(&self, index: usize, account: AccountId) {
-        self.bands.hint(index, account);
+        self.liquidation_index.hint(index, account);
         self.symbols[index].holders.hint(account);
     }
 
@@ -126,7 +126,7 @@ impl State {
         let maker = orders.pool.get(slot);
         self.prefetch_details(slot);
         self.prefetch_party(index, maker.account);
-        self.slots.hint(maker.id);
+        self.order_index.hint(maker.id);
         for neighbour in [maker.next, maker.younger, maker.older] {
             prefetch(orders.pool.get(neighbour));
         }

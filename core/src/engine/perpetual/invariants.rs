@@ -22,7 +22,7 @@ impl Perpetual {
         let (mut open, mut leaves) = (0, 0);
         for (index, book) in self.books.iter().enumerate() {
             let fault = |fault: String| format!("market {}: {fault}", id_of(index));
-            let find = |id| self.state.slots.find(id).unwrap_or(NONE);
+            let find = |id| self.state.order_index.find(id).unwrap_or(NONE);
             let (in_book, found) = book.check(&self.orders, find).map_err(fault)?;
             leaves += found;
             let (mut resting, mut reducing) = (0, [0u32; 2]);
@@ -43,11 +43,11 @@ impl Perpetual {
                 return Err(fault(format!("{in_book} in the book, {resting} rest, {reducing:?} reduce")));
             }
         }
-        let (indexed, slots) = (self.state.slots.len(), self.orders.pool.count()?);
+        let (indexed, slots) = (self.state.order_index.len(), self.orders.pool.count()?);
         if indexed != open || slots != open || self.orders.index.len() != 0 {
             return Err(format!("{open} open orders, {indexed} are indexed, {slots} hold slots"));
         }
-        if self.orders.levels.used() != leaves || self.state.slots.find(u64::from(NONE)).is_some() {
+        if self.orders.levels.used() != leaves || self.state.order_index.find(u64::from(NONE)).is_some() {
             return Err(format!("{} leaves are used, books have {leaves}", self.orders.levels.used()));
         }
         Ok(())
@@ -60,7 +60,7 @@ impl Perpetual {
         let (mut waiting, mut bound) = (0, 0);
         for slot in self.open_orders(account, index) {
             let (order, details) = (self.orders.pool.get(slot), &self.state.details[slot as usize]);
-            if details.id != order.id || self.state.slots.find(order.id) != Some(slot) {
+            if details.id != order.id || self.state.order_index.find(order.id) != Some(slot) {
                 return Err(format!("order {} is not where it is said to be", order.id));
             }
             match details.stage {
@@ -104,7 +104,7 @@ impl Perpetual {
     /// I-1, I-2, I-3, I-8: the ledger.
     fn check_money(&self, accounts: u32) -> Result<(), String> {
         let state = &self.state;
-        let mut sum = i128::from(state.pools.fees) + i128::from(state.pools.affiliates);
+        let mut sum = i128::from(state.ledger.fees) + i128::from(state.ledger.affiliates);
         for account in 0..accounts {
             sum += i128::from(state.wallet(account));
         }
@@ -150,10 +150,10 @@ impl Perpetual {
                 return Err(format!("{open} counts as open in {}, longs hold {longs}", id_of(index)));
             }
         }
-        if sum != i128::from(state.pools.deposits) {
-            return Err(format!("the ledger holds {sum}, deposits are {}", state.pools.deposits));
+        if sum != i128::from(state.ledger.net_deposits) {
+            return Err(format!("the ledger holds {sum}, deposits are {}", state.ledger.net_deposits));
         }
-        if state.pools.fees < 0 || state.pools.affiliates < 0 {
+        if state.ledger.fees < 0 || state.ledger.affiliates < 0 {
             return Err("a pool is below zero".into());
         }
         Ok(())
@@ -168,7 +168,7 @@ impl Perpetual {
             state.sums(account).and_then(|sums| sums.free()).ok_or_else(range)?;
             let cross = state.cross_with(account, state.wallet(account), None).ok_or_else(range)?;
             if account == FEE_ACCOUNT {
-                if (state.wallet(account) < 0 || cross.equity < 0) != state.pools.deficit {
+                if (state.wallet(account) < 0 || cross.equity < 0) != state.ledger.deficit {
                     return Err("the deficit flag is wrong".into());
                 }
                 continue;
@@ -184,7 +184,7 @@ impl Perpetual {
                 let holding = state.holding(account, index);
                 liquidating |= holding.liquidating;
                 is_found |= state.alert & (1 << index) != 0
-                    && state.bands.is_passed(index, account, state.mark(index));
+                    && state.liquidation_index.is_passed(index, account, state.mark(index));
                 if holding.quantity == 0 || state.mode(account, index) != MarginMode::Isolated {
                     continue;
                 }

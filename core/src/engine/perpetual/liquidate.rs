@@ -1,10 +1,10 @@
 //! Scopes whose equity is below their maintenance margin: the book first, then the insurance fund, then counterparties
 //! (`risk.md` 12).
 
+use super::admission::Admission;
 use super::commit::reason;
-use super::judge::Terms;
+use super::execute::Role;
 use super::orders::{Closing, Named, place_of};
-use super::run::Role;
 use crate::command::{MarginMode, Side};
 use crate::event::{Liquidation, LiquidationStep, PerpetualTrade, PoolDeficit, PostingReason, TradeCause};
 use crate::ids::{ALL_MARKETS, AccountId, FEE_ACCOUNT, OrderId};
@@ -14,7 +14,7 @@ use crate::perpetual::order::{Details, Stage};
 use crate::perpetual::shortfall::{Sharing, Shortfall};
 use crate::perpetual::{Perpetual, Standing, State, id_of};
 use crate::risk::perpetual::adl::{equity_after, give_back, part_value};
-use crate::risk::perpetual::bankruptcy::{Distress, is_due, limit_price};
+use crate::risk::perpetual::bankruptcy::{DistressedPosition, is_due, limit_price};
 use crate::risk::perpetual::takeover::{
     Fund, fund_withdrawable, may_take, unwind_price, unwind_quantity, unwind_reach,
 };
@@ -80,7 +80,7 @@ impl Perpetual {
         let symbol = &self.state.symbols[index];
         let quantity = self.state.holding(account, index).quantity;
         let side = if quantity > 0 { Side::Sell } else { Side::Buy };
-        let distress = Distress { quantity, mark: symbol.prices.mark, equity, maintenance };
+        let distress = DistressedPosition { quantity, mark: symbol.prices.mark, equity, maintenance };
         let part = distress.step(symbol.lot.value(), &symbol.brackets);
         let value = part.and_then(|part| distress.bankruptcy_value(part, &symbol.brackets));
         let (Some(part), Some(value)) = (part, value) else { unreachable!("an accepted position") };
@@ -98,8 +98,8 @@ impl Perpetual {
         let order = self.close_for(account, index, (side, part), limit);
         let mut is_done = true;
         if self.state.symbols[index].matches() && limit > 0 {
-            let terms = Terms { limit, ..Terms::default() };
-            self.run(order, &terms, Role::Liquidation);
+            let admission = Admission { limit, ..Admission::default() };
+            self.execute(order, &admission, Role::Liquidation);
             is_done = self.trim();
         }
         is_done = is_done && self.pass_on(scope, index, order);
@@ -118,7 +118,7 @@ impl Perpetual {
         }
         let symbol = &self.state.symbols[index];
         let quantity = self.state.holding(scope.account, index).quantity;
-        let distress = Distress { quantity, mark: symbol.prices.mark, equity, maintenance };
+        let distress = DistressedPosition { quantity, mark: symbol.prices.mark, equity, maintenance };
         let worth = side_value(side, left, distress.mark);
         let value = distress.bankruptcy_value(left, &symbol.brackets);
         let (Some(value), Some(worth)) = (value, worth) else { unreachable!("an accepted position") };
@@ -126,7 +126,7 @@ impl Perpetual {
             if !self.state.work.take() {
                 return false;
             }
-            self.state.hand_over(order, FEE_ACCOUNT, (left, value), TradeCause::Takeover);
+            self.state.transfer_position(order, FEE_ACCOUNT, (left, value), TradeCause::Takeover);
             self.trim()
         } else if equity >= 0 {
             self.deleverage(order, value, Backing::Own)
@@ -146,8 +146,8 @@ impl Perpetual {
         let id = self.take_id();
         let closing = Closing { account, index, side, quantity, price };
         let details = closing.details(id, Named::AutoClose(self.state.now_ms));
-        let slot = self.enter_fleeting(&details);
-        self.state.facts.tell_new(&details, 0, 0);
+        let slot = self.register_fleeting(&details);
+        self.state.writer.tell_new(&details, 0, 0);
         slot
     }
 
@@ -170,10 +170,11 @@ impl Perpetual {
         let holding = state.holding(FEE_ACCOUNT, index);
         let wallet = state.wallet(FEE_ACCOUNT);
         let before = state.cross_with(FEE_ACCOUNT, wallet, None).map(|fund| fund.equity);
-        let leg = state.leg(index, holding, wallet, false, side.opposite(), (quantity, value, 0));
-        let (Some(leg), Some(before)) = (leg, before) else { return false };
-        let held_after = leg.after(holding);
-        let Some(after) = state.cross_with(FEE_ACCOUNT, leg.wallet, Some((index, &held_after))) else {
+        let change =
+            state.position_change(index, holding, wallet, false, side.opposite(), (quantity, value, 0));
+        let (Some(change), Some(before)) = (change, before) else { return false };
+        let held_after = change.after(holding);
+        let Some(after) = state.cross_with(FEE_ACCOUNT, change.wallet, Some((index, &held_after))) else {
             return false;
         };
         let notional = state.fund_notional(Some((index, held_after.quantity)));
@@ -205,7 +206,8 @@ impl Perpetual {
             let expire = |all: &mut Perpetual, slot| all.expire(slot, reason::DELEVERAGED);
             // What waits for its trigger is judged when that comes.
             self.end_all(account, index, expire, |details| details.stage == Stage::Resting);
-            let handed = self.state.hand_over(order, account, (part, worth), TradeCause::Deleveraging);
+            let handed =
+                self.state.transfer_position(order, account, (part, worth), TradeCause::Deleveraging);
             if backing == Backing::Fund {
                 self.state.note_handed((from, account), &handed);
             }
@@ -215,7 +217,8 @@ impl Perpetual {
         self.state.end_candidates(candidates);
         may_go_on = may_go_on && (left == 0 || from == FEE_ACCOUNT || self.state.work.take());
         if left > 0 && from != FEE_ACCOUNT && may_go_on {
-            let handed = self.state.hand_over(order, FEE_ACCOUNT, (left, value), TradeCause::Takeover);
+            let handed =
+                self.state.transfer_position(order, FEE_ACCOUNT, (left, value), TradeCause::Takeover);
             if backing == Backing::Fund {
                 self.state.note_handed((from, FEE_ACCOUNT), &handed);
             }
@@ -309,7 +312,7 @@ impl Perpetual {
             let Some(part) = unwind_quantity(quantity.abs(), reach, symbol.lot.value()) else { continue };
             if part > 0 && self.state.work.take() {
                 let order = self.close_for(FEE_ACCOUNT, index, (side, part), limit);
-                self.run(order, &Terms { limit, ..Terms::default() }, Role::Owner);
+                self.execute(order, &Admission { limit, ..Admission::default() }, Role::Owner);
                 if !self.trim() {
                     return;
                 }
@@ -389,9 +392,9 @@ impl State {
     fn flag_deficit(&mut self, equity: Money) {
         let wallet = self.wallet(FEE_ACCOUNT);
         let deficit = wallet < 0 || equity < 0;
-        if deficit != self.pools.deficit {
-            self.pools.deficit = deficit;
-            self.facts.emit(PoolDeficit { deficit: deficit.into(), wallet, equity });
+        if deficit != self.ledger.deficit {
+            self.ledger.deficit = deficit;
+            self.writer.emit(PoolDeficit { deficit: deficit.into(), wallet, equity });
         }
     }
 
@@ -403,7 +406,7 @@ impl State {
     }
 
     fn tell_scope(&mut self, scope: Scope, step: LiquidationStep, equity: Money, maintenance: Money) {
-        self.facts.emit(Liquidation {
+        self.writer.emit(Liquidation {
             account: scope.account,
             market: scope.isolated.map_or(ALL_MARKETS, id_of),
             step: step as u8,
@@ -431,7 +434,7 @@ impl State {
         counterparty: AccountId,
     ) {
         let is_isolated = self.mode(account, index) == MarginMode::Isolated;
-        self.facts.emit(Liquidation {
+        self.writer.emit(Liquidation {
             account,
             market: id_of(index),
             step: step as u8,
@@ -456,7 +459,7 @@ impl State {
         *self.wallet_mut(FEE_ACCOUNT) -= amount;
         self.post(account, ALL_MARKETS, amount, PostingReason::InsuranceClear, MarginMode::Cross);
         self.tell_wallet(account);
-        self.facts.emit(Liquidation {
+        self.writer.emit(Liquidation {
             account,
             market: ALL_MARKETS,
             step: LiquidationStep::Clear as u8,
@@ -474,7 +477,7 @@ impl State {
     }
 
     /// A part of what an order closes changes hands at a value, without a fee.
-    fn hand_over(
+    fn transfer_position(
         &mut self,
         order: u32,
         to: AccountId,
@@ -499,18 +502,18 @@ impl State {
             let holding = self.holding(account, index);
             let is_isolated = self.mode(account, index) == MarginMode::Isolated;
             let terms = (quantity, value, 0);
-            let leg = self.leg(index, holding, self.wallet(account), is_isolated, side, terms);
-            let Some(mut leg) = leg else { unreachable!("positions are closed, or the fund's opened") };
-            realised[place] = leg.filled.realised;
+            let change = self.position_change(index, holding, self.wallet(account), is_isolated, side, terms);
+            let Some(mut change) = change else { unreachable!("positions are closed, or the fund's opened") };
+            realised[place] = change.filled.realised;
             if account == to && is_counterparty {
                 // What its isolated wallet lacks its own profit pays, before the fund does.
-                drawn = leg.draw_on_profit(self.mark(index));
+                drawn = change.draw_on_profit(self.mark(index));
             }
-            covered += leg.covered;
-            self.put_leg(account, index, &leg);
+            covered += change.covered;
+            self.apply_change(account, index, &change);
         }
         let trade = self.next_trade(index);
-        self.facts.emit(PerpetualTrade {
+        self.writer.emit(PerpetualTrade {
             trade,
             maker_order: to_order,
             taker_order: id,
@@ -597,7 +600,7 @@ impl State {
                 *self.wallet_mut(FEE_ACCOUNT) += part;
                 self.post(account, ALL_MARKETS, -part, PostingReason::InsuranceClear, MarginMode::Cross);
                 self.tell_wallet(account);
-                self.suspect(account);
+                self.mark_for_check(account);
                 is_changed = true;
             }
         }

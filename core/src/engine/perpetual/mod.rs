@@ -4,24 +4,24 @@
 
 mod account;
 mod admin;
+mod admission;
 mod close;
 mod commit;
 mod draft;
+mod execute;
 mod funding;
 mod hints;
 mod invariants;
-mod judge;
-mod legs;
 mod liquidate;
+mod liquidation_scan;
 mod modify;
 mod orders;
 mod place;
 mod plan;
-mod run;
+mod position_change;
 mod tick;
 mod tiers;
 mod triggers;
-mod watch;
 mod withdraw;
 
 use super::admin::{is_name, is_step};
@@ -35,7 +35,7 @@ use crate::emit::Emitter;
 use crate::event::{self, PostingReason, Sink};
 use crate::ids::{AssetId, AssetName, FEE_ACCOUNT, MarketId, OrderId, Sequence};
 use crate::money::{AMOUNT_PER_MICRO, Amount, Money, Price, Rate};
-use crate::perpetual::facts::position_event;
+use crate::perpetual::event_writer::position_event;
 use crate::perpetual::market::Symbol;
 use crate::perpetual::{MARKETS_MAX, Perpetual, State};
 use crate::reject::Reject;
@@ -104,7 +104,7 @@ impl Engine {
             _ => perpetual.act(kind, command, self.markets.len()),
         };
         // A refusal changes nothing, but for a modification that takes its order away.
-        let is_changed = answer.is_ok() || had_backlog || !perpetual.state.facts.are_none();
+        let is_changed = answer.is_ok() || had_backlog || !perpetual.state.writer.are_none();
         self.give_perpetual(perpetual, is_changed, emitter);
         if let Some(new) = used
             && !answer.as_ref().is_err_and(|reject| reject.is_temporary())
@@ -173,7 +173,7 @@ impl Engine {
         let perpetual = self.ready_perpetual();
         let had_backlog = perpetual.state.has_backlog();
         if had_backlog {
-            perpetual.state.start_facts(at, emitter);
+            perpetual.state.begin_events(at, emitter);
             perpetual.work_off();
             // All three name an account first, a market second.
             perpetual.state.settle_first(command.body::<CancelPerpetual>().account);
@@ -184,7 +184,7 @@ impl Engine {
             _ => perpetual.cancel(command.body(), at, emitter),
         };
         if had_backlog {
-            perpetual.end_facts(true, emitter);
+            perpetual.end_events(true, emitter);
         }
         let &CancelPerpetual { account, market, .. } = command.body();
         // Where an order was named or made there is the market.
@@ -265,10 +265,10 @@ impl Engine {
         perpetual
     }
 
-    /// Takes the perpetual side out, ready for this command, whose facts it will keep.
+    /// Takes the perpetual side out, ready for this command, whose events it will keep.
     fn take_perpetual<S: Sink>(&mut self, emitter: &mut Emitter<'_, S>) -> Box<Perpetual> {
         let at = (self.sequence, self.time.ns());
-        self.ready_perpetual().state.start_facts(at, emitter);
+        self.ready_perpetual().state.begin_events(at, emitter);
         match self.perpetual.take() {
             Some(perpetual) => perpetual,
             None => unreachable!("it is there once it is ready"),
@@ -282,7 +282,7 @@ impl Engine {
         is_changed: bool,
         emitter: &mut Emitter<'_, S>,
     ) {
-        perpetual.end_facts(is_changed, emitter);
+        perpetual.end_events(is_changed, emitter);
         let state = &perpetual.state;
         self.next_order = state.next_order;
         self.has_limits = !state.limits.is_empty();
@@ -335,7 +335,7 @@ impl Engine {
         let [base, quote] = [*base, *quote].map(|name| {
             self.asset(&name).unwrap_or_else(|| {
                 let asset = self.add_asset(name);
-                perpetual.state.facts.emit(event::AssetCreated { name, asset, reserved: 0 });
+                perpetual.state.writer.emit(event::AssetCreated { name, asset, reserved: 0 });
                 asset
             })
         });
@@ -355,7 +355,7 @@ impl Engine {
         let is_sound = amount != 0
             && (-TRANSFER_MAX..=TRANSFER_MAX).contains(&amount)
             && !(amount < 0 && found == Some(FEE_ACCOUNT))
-            && in_range(state.pools.deposits, amount)
+            && in_range(state.ledger.net_deposits, amount)
             && in_range(wallet, amount);
         if !is_sound {
             return Err(Reject::InvalidAmount);
@@ -368,7 +368,7 @@ impl Engine {
         }
         let (account, is_new) = self.accounts.find_or_make(credit.address);
         if is_new {
-            state.facts.emit(event::AccountCreated { address: credit.address, account });
+            state.writer.emit(event::AccountCreated { address: credit.address, account });
             state.accounts_count = self.accounts.count();
         }
         state.deposit(account, amount, PostingReason::Adjustment);
@@ -383,7 +383,7 @@ impl Engine {
         let asset = state.margin_asset.ok_or(Reject::MarketNotFound)?;
         let is_sound = amount != 0
             && (-TRANSFER_MAX..=TRANSFER_MAX).contains(&amount)
-            && in_range(state.pools.deposits, amount)
+            && in_range(state.ledger.net_deposits, amount)
             && in_range(state.wallet(account), amount);
         if !is_sound {
             return Err(Reject::InvalidAmount);
@@ -399,7 +399,7 @@ impl Engine {
             if state.withdrawable(account).is_none_or(|free| -amount > free) {
                 return Err(Reject::CrossInsufficient);
             }
-            if state.pools.deficit {
+            if state.ledger.deficit {
                 return Err(Reject::WithdrawalsPaused);
             }
             if self.assets[asset as usize].credited.checked_sub(moved).is_none() {
@@ -453,13 +453,13 @@ impl Perpetual {
         Ok(Acted { order: 0, account: command.account().unwrap_or(0), market })
     }
 
-    /// Begins what may bring anything about: facts are kept from now on, and [`Perpetual::end_change`] must follow. Whether none were
+    /// Begins what may bring anything about: events are kept from now on, and [`Perpetual::end_change`] must follow. Whether none were
     /// before, as they are of what was left over.
     #[inline(always)]
     fn begin_change<S: Sink>(&mut self, at: At, emitter: &mut Emitter<'_, S>) -> bool {
-        let is_first = !self.state.facts.are_kept();
+        let is_first = !self.state.writer.are_kept();
         if is_first {
-            self.state.start_facts(at, emitter);
+            self.state.begin_events(at, emitter);
         }
         is_first
     }
@@ -468,17 +468,17 @@ impl Perpetual {
     #[inline(always)]
     fn end_change<S: Sink>(&mut self, is_first: bool, emitter: &mut Emitter<'_, S>) {
         if is_first {
-            self.end_facts(!self.state.is_settled(), emitter);
+            self.end_events(!self.state.is_settled(), emitter);
         }
     }
 
     #[inline(always)]
-    fn end_facts<S: Sink>(&mut self, is_changed: bool, emitter: &mut Emitter<'_, S>) {
+    fn end_events<S: Sink>(&mut self, is_changed: bool, emitter: &mut Emitter<'_, S>) {
         if is_changed {
             self.settle_down();
         }
-        self.state.finish_facts();
-        self.state.facts.end(emitter);
+        self.state.finish_events();
+        self.state.writer.end(emitter);
     }
 
     /// Does what commands before left over, as far as there are units.
@@ -498,7 +498,7 @@ impl Perpetual {
             self.run_triggers();
             self.state.pay_hours();
             self.close_markets();
-            self.scan();
+            self.scan_liquidations();
             if !self.state.has_moved() {
                 return;
             }
@@ -512,13 +512,13 @@ impl State {
     #[inline(always)]
     fn is_settled(&self) -> bool {
         debug_assert!(self.work.odd != 0 || !self.has_backlog());
-        let is_recalled = self.recalls.peek().is_some_and(|recall| recall.0.0 <= self.now_ms);
+        let is_rechecked = self.rechecks.peek().is_some_and(|recheck| recheck.0.0 <= self.now_ms);
         (self.alert == 0)
             & (self.moved == 0)
             & self.resized.is_empty()
-            & self.suspects.is_empty()
+            & self.marked_for_check.is_empty()
             & self.shortfall.is_empty()
-            & !is_recalled
+            & !is_rechecked
             & !self.tests_all
     }
 }
@@ -563,13 +563,13 @@ impl Engine {
 
     /// FEE, REF, DEP and the flag DEFICIT, as an event; `None` while there is no perpetual side.
     pub fn perpetual_pools(&self) -> Option<event::PerpetualPools> {
-        Some(crate::perpetual::facts::pools_event(&self.perpetual.as_ref()?.state.pools))
+        Some(crate::perpetual::event_writer::ledger_event(&self.perpetual.as_ref()?.state.ledger))
     }
 
     /// Open orders of the perpetual side as events, in no order that means anything.
     pub fn perpetual_orders(&self) -> impl Iterator<Item = event::PerpetualOrder> + '_ {
         self.perpetual.iter().flat_map(|perpetual| {
-            perpetual.state.slots.iter().map(|(_, slot)| {
+            perpetual.state.order_index.iter().map(|(_, slot)| {
                 let details = &perpetual.state.details[slot as usize];
                 let is_resting = details.stage == crate::perpetual::order::Stage::Resting;
                 let open = if is_resting { perpetual.orders.open(slot) } else { details.quantity };

@@ -1,9 +1,9 @@
 //! A resting limit order changes price or quantity (`risk.md` 17, `perpetual.md` 8.1).
 
 use super::At;
+use super::admission::Admission;
 use super::commit::reason;
-use super::judge::Terms;
-use super::run::Role;
+use super::execute::Role;
 use crate::command::{
     ModifyPerpetual, PerpetualOrderType as Type, PerpetualState, PerpetualTimeInForce, PriceMatch,
     SelfTradePrevention, Side, order_flag,
@@ -34,8 +34,8 @@ impl Perpetual {
         let id = self.state.details[slot as usize].id;
         let is_first = self.begin_change(at, emitter);
         let refused = match changed {
-            Ok(GoesOn { index, new, terms }) => {
-                self.change(index, slot, &new, (&terms, modify.flags == order_flag::KEEP_PRIORITY));
+            Ok(GoesOn { index, new, admission }) => {
+                self.change(index, slot, &new, (&admission, modify.flags == order_flag::KEEP_PRIORITY));
                 None
             }
             Err(Ends(reject)) => {
@@ -109,52 +109,58 @@ impl Perpetual {
         }
         let released = self.state.released(index, &old, remaining);
         let leverage = self.state.leverage(new.account, index);
-        let terms = match self.judge(index, &new, leverage, released) {
-            Ok(terms) => terms,
+        let admission = match self.judge(index, &new, leverage, released) {
+            Ok(admission) => admission,
             Err(crosses @ Reject::PostOnlyWouldCross) => return Ok((slot, Err(Ends(Some(crosses))))),
             Err(reject) => return Err(reject),
         };
         new.amendments += 1;
         new.is_shortened = false;
         new.price_match = price_match;
-        Ok((slot, Ok(GoesOn { index, new, terms })))
+        Ok((slot, Ok(GoesOn { index, new, admission })))
     }
 
     /// Gives an order other terms; it keeps its place where it may.
-    fn change(&mut self, index: usize, slot: u32, new: &Details, (terms, keeps_place): (&Terms, bool)) {
+    fn change(
+        &mut self,
+        index: usize,
+        slot: u32,
+        new: &Details,
+        (admission, keeps_place): (&Admission, bool),
+    ) {
         let old = &self.state.details[slot as usize];
-        let amended = old.amended_to(new, terms.reference_of(new));
-        self.state.facts.emit(amended);
+        let amended = old.amended_to(new, admission.reference_of(new));
+        self.state.writer.emit(amended);
         let open = new.quantity - new.filled;
         let event = new.event(new.open_status(), Execution::Amended, reason::NONE, open);
-        self.state.facts.emit(event);
+        self.state.writer.emit(event);
         if keeps_place {
-            self.shrink_in_place(slot, index, new, terms);
+            self.shrink_in_place(slot, index, new, admission);
             self.finish_remainder(index, slot);
         } else {
-            self.lift(slot);
+            self.remove_from_book(slot);
             self.state.details[slot as usize] = Details { stage: Stage::Running, ..*new };
-            self.run(slot, terms, Role::Owner);
+            self.execute(slot, admission, Role::Owner);
         }
     }
 
     /// Lowers an order where it stands.
-    fn shrink_in_place(&mut self, slot: u32, index: usize, new: &Details, terms: &Terms) {
+    fn shrink_in_place(&mut self, slot: u32, index: usize, new: &Details, admission: &Admission) {
         let remaining = self.orders.open(slot);
         let open = new.quantity - new.filled;
         let mutation = self.books[index].shrink(&mut self.orders, slot, remaining - open);
-        self.state.facts.mutated(index, mutation);
-        let State { details, holdings, facts, .. } = &mut self.state;
+        self.state.writer.mutated(index, mutation);
+        let State { details, holdings, writer, .. } = &mut self.state;
         let details = &mut details[slot as usize];
         let holding = holdings[index].get_mut(details.account);
         if details.reserved_quantity != 0 {
             let of = (details.reservation, details.reserved_quantity);
             holding.rebook(details.side, of, remaining, 0);
         }
-        let Terms { reservation, reserved_quantity, .. } = *terms;
+        let Admission { reservation, reserved_quantity, .. } = *admission;
         *details = Details { reservation, reserved_quantity, ..*new };
         if !new.is(order_flag::REDUCE_ONLY) {
-            details.book_in(holding, open, facts);
+            details.reserve(holding, open, writer);
         }
     }
 }
@@ -166,7 +172,7 @@ type Changed = Result<GoesOn, Ends>;
 struct GoesOn {
     index: usize,
     new: Details,
-    terms: Terms,
+    admission: Admission,
 }
 
 /// The order ends, and whoever asked is told why, unless that was what he asked for.

@@ -12,7 +12,7 @@ use crate::ids::{AccountId, FIRST_PERPETUAL, MarketId, OrderId, TradeId};
 use crate::money::{Money, Price, Quantity};
 use crate::order::{Order, Traits};
 use crate::perpetual::account::Holding;
-use crate::perpetual::facts::Facts;
+use crate::perpetual::event_writer::EventWriter;
 use crate::perpetual::market::{Range, Symbol};
 use crate::perpetual::order::{Details, Stage};
 use crate::perpetual::triggers::{Fresh, Triggers, stop_of};
@@ -26,13 +26,13 @@ pub(crate) fn place_of(market: MarketId) -> usize {
 
 impl Perpetual {
     /// Gives an order its slot, and its place among its account's. It is not in the book yet.
-    pub(crate) fn enter(&mut self, details: &Details) -> u32 {
-        self.enter_named(details, self.state.names.hash(details.account, &details.client_order))
+    pub(crate) fn register(&mut self, details: &Details) -> u32 {
+        self.register_named(details, self.state.client_order_ids.hash(details.account, &details.client_order))
     }
 
     /// The same of one whose name has the hash `name`.
     #[inline(always)]
-    pub(crate) fn enter_named(&mut self, details: &Details, name: u64) -> u32 {
+    pub(crate) fn register_named(&mut self, details: &Details, name: u64) -> u32 {
         let index = place_of(details.market);
         let slot = self.orders.pool.take();
         *self.orders.pool.get_mut(slot) = Order {
@@ -54,8 +54,8 @@ impl Perpetual {
         *place = *details;
         place.name = name;
         let state = &mut self.state;
-        state.slots.insert(details.id, slot);
-        state.names.add(name);
+        state.order_index.insert(details.id, slot);
+        state.client_order_ids.add(name);
         if details.good_till_ms != 0 {
             state.dates.orders.add(details.good_till_ms, details.id);
         }
@@ -79,7 +79,7 @@ impl Perpetual {
     /// Gives a slot to an order that cannot outlive its command and has none attached. Nobody can ask for it before it ends,
     /// so it enters no table.
     #[inline(always)]
-    pub(crate) fn enter_fleeting(&mut self, details: &Details) -> u32 {
+    pub(crate) fn register_fleeting(&mut self, details: &Details) -> u32 {
         debug_assert!(details.is_fleeting());
         let slot = self.orders.pool.take();
         *self.details_mut(slot) = *details;
@@ -90,12 +90,12 @@ impl Perpetual {
     #[inline(always)]
     pub(crate) fn rest(&mut self, slot: u32, remaining: Quantity) {
         self.queue(slot, remaining);
-        let State { details, accounts, holdings, facts, .. } = &mut self.state;
+        let State { details, accounts, holdings, writer, .. } = &mut self.state;
         let details = &details[slot as usize];
         if !details.is(order_flag::REDUCE_ONLY) {
             let index = place_of(details.market);
             accounts.get_mut(details.account).touch(index);
-            details.book_in(holdings[index].get_mut(details.account), remaining, facts);
+            details.reserve(holdings[index].get_mut(details.account), remaining, writer);
         }
     }
 
@@ -114,13 +114,13 @@ impl Perpetual {
             state.symbols[index].reducing[side as usize & 1] += 1;
             state.holdings[index].get_mut(details.account).bound += 1;
         }
-        state.facts.mutated(index, mutation);
+        state.writer.mutated(index, mutation);
     }
 
     /// Takes an order out of the book, if it is in; it stays in the tables.
     #[inline(always)]
-    pub(crate) fn lift(&mut self, slot: u32) {
-        let Perpetual { books, orders, state: State { details, holdings, symbols, facts, .. }, .. } = self;
+    pub(crate) fn remove_from_book(&mut self, slot: u32) {
+        let Perpetual { books, orders, state: State { details, holdings, symbols, writer, .. }, .. } = self;
         let details = &mut details[slot as usize];
         if details.stage != Stage::Resting {
             return;
@@ -128,8 +128,8 @@ impl Perpetual {
         let index = place_of(details.market);
         let holding = holdings[index].get_mut(details.account);
         let remaining = orders.open(slot);
-        facts.mutated(index, books[index].take_out(orders, slot));
-        details.rebook(holding, (remaining, 0), facts);
+        writer.mutated(index, books[index].take_out(orders, slot));
+        details.rebook(holding, (remaining, 0), writer);
         details.unbind(&mut symbols[index], holding);
         details.stage = Stage::Running;
     }
@@ -155,9 +155,9 @@ impl Perpetual {
     pub(crate) fn end(&mut self, slot: u32, status: PerpetualStatus, execution: Execution, why: u8) {
         self.state.end_unfilled(&mut self.orders, slot);
         let details = &self.state.details[slot as usize];
-        self.state.facts.emit(details.event(status, execution, why, 0));
+        self.state.writer.emit(details.event(status, execution, why, 0));
         self.state.unwatch(slot, false);
-        self.lift(slot);
+        self.remove_from_book(slot);
         self.complete(slot);
     }
 
@@ -165,8 +165,8 @@ impl Perpetual {
     /// filled.
     pub(crate) fn finish(&mut self, slot: u32) {
         let details = &self.state.details[slot as usize];
-        self.state.facts.emit(details.event(PerpetualStatus::Filled, Execution::Expired, reason::NONE, 0));
-        self.lift(slot);
+        self.state.writer.emit(details.event(PerpetualStatus::Filled, Execution::Expired, reason::NONE, 0));
+        self.remove_from_book(slot);
         self.complete(slot);
     }
 
@@ -253,20 +253,20 @@ impl Perpetual {
         end: impl Fn(&mut Perpetual, u32),
         choose: impl Fn(&Details) -> bool,
     ) {
-        let mut doomed = std::mem::take(&mut self.state.doomed);
-        doomed.clear();
-        doomed.extend(
+        let mut to_cancel = std::mem::take(&mut self.state.to_cancel);
+        to_cancel.clear();
+        to_cancel.extend(
             self.open_orders(account, index)
                 .filter(|&slot| choose(&self.state.details[slot as usize]))
                 .map(|slot| self.orders.pool.get(slot).id),
         );
-        for &id in &doomed {
+        for &id in &to_cancel {
             // Attached orders may have gone with an earlier one.
-            if let Some(slot) = self.state.slots.find(id) {
+            if let Some(slot) = self.state.order_index.find(id) {
                 end(self, slot);
             }
         }
-        self.state.doomed = doomed;
+        self.state.to_cancel = to_cancel;
     }
 }
 
@@ -346,22 +346,22 @@ impl Details {
         &self,
         holding: &mut Holding,
         (before, after): (Quantity, Quantity),
-        facts: &mut Facts,
+        writer: &mut EventWriter,
     ) {
         if self.reserved_quantity != 0 {
             holding.rebook(self.side, (self.reservation, self.reserved_quantity), before, after);
-            facts.emit(holding.exposure_event(self.account, self.market));
+            writer.emit(holding.exposure_event(self.account, self.market));
         }
     }
 
     /// Adds what it has open to the bucket of its side, and tells it.
     #[inline(always)]
-    pub(super) fn book_in(&self, holding: &mut Holding, remaining: Quantity, facts: &mut Facts) {
+    pub(super) fn reserve(&self, holding: &mut Holding, remaining: Quantity, writer: &mut EventWriter) {
         let part = self.reservation.scaled(remaining, self.reserved_quantity);
         let bucket = part.and_then(|part| holding.bucket(self.side).with(remaining, part));
         let Some(bucket) = bucket else { unreachable!("sums of accepted orders") };
         holding.set_bucket(self.side, bucket);
-        facts.emit(holding.exposure_event(self.account, self.market));
+        writer.emit(holding.exposure_event(self.account, self.market));
     }
 
     /// Resting and reduce-only, it counts no longer.
@@ -374,7 +374,7 @@ impl Details {
     }
 }
 
-impl Facts {
+impl EventWriter {
     /// Tells a new order, names first; `reference` is what it adds to the reference value of its side, `fired` the one that it goes
     /// on for.
     #[inline(always)]
@@ -397,7 +397,7 @@ impl State {
     pub(crate) fn place_filled(&mut self, closing: &Closing, name: Named) -> OrderId {
         let id = self.next_order;
         self.next_order += 1;
-        self.facts.tell_new(&closing.details(id, name), 0, 0);
+        self.writer.tell_new(&closing.details(id, name), 0, 0);
         id
     }
 
@@ -478,7 +478,7 @@ impl State {
             return;
         }
         let working = details.working_type as usize;
-        let State { triggers, slots, details: all, .. } = self;
+        let State { triggers, order_index, details: all, .. } = self;
         let triggers = &mut triggers[index];
         let was_due = match stop_of(&details) {
             Some((heap, key)) => {
@@ -488,7 +488,7 @@ impl State {
                 let may_be_held = usize::from(details.is(order_flag::PRICE_PROTECT));
                 triggers.trailing[working][may_be_held].ended(|id| {
                     id != details.id
-                        && slots.find(id).is_some_and(|slot| all[slot as usize].stage == Stage::Waiting)
+                        && order_index.find(id).is_some_and(|slot| all[slot as usize].stage == Stage::Waiting)
                 });
                 !was_taken && details.is_queued
             }
@@ -516,7 +516,7 @@ impl State {
     fn end_children(&mut self, orders: &mut Orders, slot: u32) {
         for child in self.details[slot as usize].children.into_iter().filter(|&child| child != 0) {
             // One that fired goes its own way.
-            if let Some(place) = self.slots.find(child)
+            if let Some(place) = self.order_index.find(child)
                 && self.details[place as usize].waits()
             {
                 self.cancel_waiting(orders, place);
@@ -528,7 +528,7 @@ impl State {
     pub(crate) fn cancel_waiting(&mut self, orders: &mut Orders, slot: u32) {
         let status = PerpetualStatus::Canceled;
         let event = self.details[slot as usize].event(status, Execution::Canceled, reason::NONE, 0);
-        self.facts.emit(event);
+        self.writer.emit(event);
         self.forget(orders, slot);
         orders.pool.give(slot);
     }
@@ -547,14 +547,14 @@ impl State {
     /// The same of one that neither rests nor waits.
     #[inline(always)]
     fn strike(&mut self, orders: &mut Orders, slot: u32) {
-        let State { details, holdings, slots, names, dates, .. } = self;
+        let State { details, holdings, order_index, client_order_ids, dates, .. } = self;
         let details = &mut details[slot as usize];
         details.stage = Stage::Running;
         holdings[place_of(details.market)].get_mut(details.account).orders.unlink(orders, slot);
-        slots.remove(details.id);
-        names.remove(details.name);
+        order_index.remove(details.id);
+        client_order_ids.remove(details.name);
         if details.good_till_ms != 0 {
-            dates.orders.ended(|_, id| slots.find(id).is_some());
+            dates.orders.ended(|_, id| order_index.find(id).is_some());
         }
     }
 
@@ -571,7 +571,7 @@ impl State {
         let details = &self.details[parent as usize];
         let filled = details.filled;
         for child in details.children.into_iter().filter(|&child| child != 0) {
-            let Some(slot) = self.slots.find(child) else { continue };
+            let Some(slot) = self.order_index.find(child) else { continue };
             let details = &mut self.details[slot as usize];
             if !details.waits() {
                 continue;
@@ -582,7 +582,7 @@ impl State {
                 details.stage = Stage::Waiting;
             }
             let event = details.event(PerpetualStatus::New, Execution::Amended, reason::NONE, filled);
-            self.facts.emit(event);
+            self.writer.emit(event);
             if wakes {
                 self.begin_watching(slot);
             }

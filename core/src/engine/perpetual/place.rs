@@ -1,8 +1,8 @@
 //! A new perpetual order: its checks in the order of `perpetual.md` 7.10, then it waits for its trigger or runs.
 
 use super::At;
-use super::judge::Terms;
-use super::run::Role;
+use super::admission::Admission;
+use super::execute::Role;
 use crate::command::{
     ClientOrder, PerpetualOrderType as Type, PerpetualParameter as P, PerpetualTimeInForce as Tif,
     PlacePerpetual, PriceMatch, SelfTradePrevention, Side, WorkingType, order_flag,
@@ -160,8 +160,8 @@ impl Perpetual {
         };
         self.state.check_account(details.account)?;
         let index = self.state.index_of(details.market).ok_or(Reject::MarketNotFound)?;
-        let name = self.state.names.hash(details.account, &details.client_order);
-        let terms = self.accept(index, place, (&mut details, name))?;
+        let name = self.state.client_order_ids.hash(details.account, &details.client_order);
+        let admission = self.accept(index, place, (&mut details, name))?;
         if place.flags & order_flag::TEST != 0 {
             // What time has brought about since follows it, as any command that was not refused.
             let is_first = self.begin_change(at, emitter);
@@ -171,10 +171,10 @@ impl Perpetual {
         // Nothing refuses it any more.
         let id = self.take_id();
         details.id = id;
-        details.stage = if terms.is_some() { Stage::Running } else { Stage::Waiting };
+        details.stage = if admission.is_some() { Stage::Running } else { Stage::Waiting };
         let is_first = self.begin_change(at, emitter);
         let working_type = codes.attached_working_type;
-        self.enter_accepted(index, (&details, name), terms.as_ref(), (place, working_type));
+        self.enter_accepted(index, (&details, name), admission.as_ref(), (place, working_type));
         self.end_change(is_first, emitter);
         Ok(id)
     }
@@ -187,7 +187,7 @@ impl Perpetual {
         index: usize,
         place: &PlacePerpetual,
         (details, name): (&mut Details, u64),
-    ) -> Result<Option<Terms>, Reject> {
+    ) -> Result<Option<Admission>, Reject> {
         let state = &self.state;
         let (record, holding) = (state.accounts.get(details.account), state.holding(details.account, index));
         let symbol = &state.symbols[index];
@@ -242,12 +242,12 @@ impl Perpetual {
             state.check_trigger(index, details, symbol.watched(details.working_type))?;
         }
         let runs = !waits && !is_unresolved;
-        let terms = if runs { self.judge_new(index, place, details, leverage)? } else { None };
+        let admission = if runs { self.judge_new(index, place, details, leverage)? } else { None };
         if has_no_level && !is_test {
             self.state.check_attached(index, details, place)?;
             return Err(Reject::NoPriceMatch);
         }
-        Ok(terms)
+        Ok(admission)
     }
 
     /// Judges an order that runs at once, and what it attaches: of the place of those on the right side margin comes first. `None` for a
@@ -259,7 +259,7 @@ impl Perpetual {
         place: &PlacePerpetual,
         details: &Details,
         leverage: u32,
-    ) -> Result<Option<Terms>, Reject> {
+    ) -> Result<Option<Admission>, Reject> {
         let judged = self.judge(index, details, leverage, None);
         match judged {
             Err(Reject::PostOnlyWouldCross | Reject::FillOrKill) | Ok(_) => {}
@@ -278,26 +278,30 @@ impl Perpetual {
         &mut self,
         index: usize,
         (details, name): (&Details, u64),
-        terms: Option<&Terms>,
+        admission: Option<&Admission>,
         (place, attached_working_type): (&PlacePerpetual, WorkingType),
     ) {
         let account = details.account;
         if place.leverage != 0 && place.leverage != self.state.leverage(account, index) {
             self.state.touch(account, index).set_leverage(place.leverage);
             self.state.tell_position(account, index);
-            self.state.suspect(account);
+            self.state.mark_for_check(account);
         }
-        let slot = if terms.is_some() && details.is_immediate() && !has_attached(place) {
-            self.enter_fleeting(details)
+        let slot = if admission.is_some() && details.is_immediate() && !has_attached(place) {
+            self.register_fleeting(details)
         } else {
-            self.enter_named(details, name)
+            self.register_named(details, name)
         };
-        self.state.facts.tell_new(details, 0, terms.map_or(0, |terms| terms.reference_of(details)));
+        self.state.writer.tell_new(
+            details,
+            0,
+            admission.map_or(0, |admission| admission.reference_of(details)),
+        );
         if has_attached(place) {
             self.attach_all(slot, place, attached_working_type);
         }
-        if let Some(terms) = terms {
-            self.run(slot, terms, Role::Owner);
+        if let Some(admission) = admission {
+            self.execute(slot, admission, Role::Owner);
         }
     }
 
@@ -335,8 +339,8 @@ impl Perpetual {
             client_order,
             ..Details::default()
         };
-        self.enter(&details);
-        self.state.facts.tell_new(&details, 0, 0);
+        self.register(&details);
+        self.state.writer.tell_new(&details, 0, 0);
         details.id
     }
 
@@ -357,7 +361,7 @@ impl Perpetual {
     /// Whether an open order of the account has a name, whose hash is `hash`.
     #[inline(always)]
     fn is_taken(&self, account: AccountId, name: &ClientOrder, hash: u64) -> bool {
-        self.state.names.may_hold(hash) && self.finds_named(account, name)
+        self.state.client_order_ids.may_hold(hash) && self.finds_named(account, name)
     }
 
     /// Whether the name of an order to attach is taken.
@@ -366,7 +370,8 @@ impl Perpetual {
         let PlacePerpetual { account, ref client_order, .. } = *place;
         attached(place).map(|order| order.client_order).any(|name| {
             // Where the parent's is cut it may come to the same again.
-            name == *client_order || self.is_taken(account, &name, self.state.names.hash(account, &name))
+            name == *client_order
+                || self.is_taken(account, &name, self.state.client_order_ids.hash(account, &name))
         })
     }
 

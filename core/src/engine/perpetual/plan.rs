@@ -2,19 +2,19 @@
 //! stands after all of them. Who may be filled is decided here and nowhere else: the check at the match (`risk.md` 6), self-trade
 //! prevention (15), reduce-only (13), the dynamic band (16). What is planned is written by `commit.rs`, or asked for and dropped.
 
+use super::admission::facing;
 use super::commit::reason;
-use super::judge::facing;
-use super::legs::Leg;
-use super::run::Role;
+use super::execute::Role;
+use super::position_change::PositionChange;
 use crate::command::{MarginMode, PerpetualParameter, SelfTradePrevention, Side, order_flag};
 use crate::ids::{AccountId, FEE_ACCOUNT};
 use crate::matching::{Ending, Meeting, Step, walk};
 use crate::money::{Money, Price, Quantity};
 use crate::order::Order;
-use crate::perpetual::plan::{Costs, Party, Plan, Planned};
+use crate::perpetual::plan::{Costs, PartyOutcome, Plan, PlannedFill};
 use crate::perpetual::{Perpetual, State, mode_of};
 use crate::risk::perpetual::band::Band;
-use crate::risk::perpetual::bankruptcy::{Distress, liquidation_fee, room};
+use crate::risk::perpetual::bankruptcy::{DistressedPosition, liquidation_fee, room};
 use crate::risk::perpetual::{fee, reduce_only, units};
 
 /// An order that arrives, as far as its fills depend on it.
@@ -156,9 +156,9 @@ impl Planning<'_> {
     /// Judges a meeting with a resting order that has `open` left; `None` where its account is behind, and is waited for, or the value
     /// of what is offered is too large.
     #[inline(always)]
-    fn judge(&mut self, slot: u32, maker: &Order, open: Quantity) -> Option<Planned> {
+    fn judge(&mut self, slot: u32, maker: &Order, open: Quantity) -> Option<PlannedFill> {
         let (order, is_prevented, costs) = (maker.id, false, Costs::default());
-        let ends = |meeting, why| Some(Planned { order, meeting, why, is_prevented, costs });
+        let ends = |meeting, why| Some(PlannedFill { order, meeting, why, is_prevented, costs });
         if self.band.is_some_and(|band| !band.admits(maker.price)) {
             return ends(Meeting::StopTaker(Ending::Spent), reason::BAND);
         }
@@ -170,7 +170,7 @@ impl Planning<'_> {
                 _ => Meeting::StopTaker(Ending::SelfTrade),
             };
             let (why, is_prevented) = (reason::SELF_TRADE, true);
-            return Some(Planned { order, meeting, why, is_prevented, costs });
+            return Some(PlannedFill { order, meeting, why, is_prevented, costs });
         }
         let mut quantity = self.left.min(open);
         if self.state.details[slot as usize].is(order_flag::REDUCE_ONLY) {
@@ -187,7 +187,7 @@ impl Planning<'_> {
         if self.purpose == Purpose::Value {
             self.offer(maker, quantity)?;
             let (meeting, why) = (Meeting::Fill(quantity), reason::NONE);
-            return Some(Planned { order, meeting, why, is_prevented, costs });
+            return Some(PlannedFill { order, meeting, why, is_prevented, costs });
         }
         if self.state.is_behind(maker.account) {
             if self.purpose == Purpose::Commit {
@@ -203,7 +203,7 @@ impl Planning<'_> {
                 // Too much is found out by who asks for the sum.
                 self.plan.count(costs.value);
                 let (meeting, why) = (Meeting::Fill(quantity), reason::NONE);
-                Some(Planned { order, meeting, why, is_prevented, costs })
+                Some(PlannedFill { order, meeting, why, is_prevented, costs })
             }
             Err(Refused::Maker) => ends(Meeting::ExpireMaker, reason::MARGIN),
             Err(Refused::Taker) => ends(Meeting::StopTaker(Ending::Spent), reason::MARGIN),
@@ -275,9 +275,9 @@ impl Planning<'_> {
         let costs = self.fees(place, quantity, value)?;
         let [maker_leg, taker_leg] = self.legs(place, quantity, &costs)?;
         let index = self.arrival.index;
-        for (place, leg) in [(place, &maker_leg), (0, &taker_leg)] {
+        for (place, change) in [(place, &maker_leg), (0, &taker_leg)] {
             let party = &mut self.plan.parties[place];
-            leg.put_on(party);
+            change.put_on(party);
             party.has_traded = true;
             let record = &mut party.record;
             record.touch(index);
@@ -328,7 +328,7 @@ impl Planning<'_> {
 
     /// What a fill with the party at `place` makes of both, if both bear it.
     #[inline(always)]
-    fn legs(&self, place: usize, quantity: Quantity, costs: &Costs) -> Result<[Leg; 2], Refused> {
+    fn legs(&self, place: usize, quantity: Quantity, costs: &Costs) -> Result<[PositionChange; 2], Refused> {
         use Refused::{Maker, Taker};
         let Planning { state, plan, arrival, .. } = self;
         let Arrival { index, side, role, .. } = **arrival;
@@ -377,23 +377,23 @@ impl State {
     fn leg_of(
         &self,
         index: usize,
-        party: &Party,
+        party: &PartyOutcome,
         side: Side,
         terms: (Quantity, Money, Money),
-    ) -> Option<Leg> {
+    ) -> Option<PositionChange> {
         let isolated = mode_of(&party.record, &party.holding) == MarginMode::Isolated;
-        self.leg(index, &party.holding, party.record.wallet, isolated, side, terms)
+        self.position_change(index, &party.holding, party.record.wallet, isolated, side, terms)
     }
 
     /// Whether a party bears a leg, for which the fund pays `covered`.
     #[inline(always)]
-    fn may_have(&self, index: usize, party: &Party, leg: &Leg, covered: Money) -> bool {
-        if self.has_ample(index, party, leg, covered).unwrap_or(false) {
+    fn may_have(&self, index: usize, party: &PartyOutcome, change: &PositionChange, covered: Money) -> bool {
+        if self.has_ample(index, party, change, covered).unwrap_or(false) {
             return true;
         }
-        let bears = match leg.filled.opened {
-            0 => self.bears_close(index, party, leg, covered),
-            _ => self.bears(index, party, leg, covered),
+        let bears = match change.filled.opened {
+            0 => self.bears_close(index, party, change, covered),
+            _ => self.bears(index, party, change, covered),
         };
         bears.unwrap_or(false)
     }
@@ -403,10 +403,10 @@ impl State {
     fn liquidation_fee(
         &self,
         index: usize,
-        taker: &Party,
+        taker: &PartyOutcome,
         (side, quantity, value): (Side, Quantity, Money),
     ) -> Option<Money> {
-        let Party { account, ref record, ref holding, .. } = *taker;
+        let PartyOutcome { account, ref record, ref holding, .. } = *taker;
         let symbol = &self.symbols[index];
         let (equity, maintenance) = if mode_of(record, holding) == MarginMode::Isolated {
             self.isolated(index, holding)?
@@ -414,7 +414,8 @@ impl State {
             let cross = self.cross_with(account, record.wallet, Some((index, holding)))?;
             (cross.equity, cross.maintenance)
         };
-        let distress = Distress { quantity: holding.quantity, mark: symbol.prices.mark, equity, maintenance };
+        let distress =
+            DistressedPosition { quantity: holding.quantity, mark: symbol.prices.mark, equity, maintenance };
         let bankruptcy = distress.bankruptcy_value(quantity, &symbol.brackets)?;
         let rate = symbol.get(PerpetualParameter::LiquidationFee);
         liquidation_fee(value, rate, room(side, value, bankruptcy)?)

@@ -35,14 +35,14 @@ impl Perpetual {
             let now_s = self.state.now_ms / 1_000;
             self.state.symbols[index].sampled.0 = now_s;
         }
-        self.scan();
+        self.scan_liquidations();
         let fund = self.state.cross(FEE_ACCOUNT).equity;
         self.state.peak.record(self.state.now_ms as u64, fund);
         // A second in which something waits until its end goes without.
         if new_seconds != 0 && self.state.work.left > 0 {
             self.unwind(new_seconds);
             self.run_triggers();
-            self.scan();
+            self.scan_liquidations();
         }
         self.state.roll_hours();
         for index in 0..self.books.len() {
@@ -63,7 +63,7 @@ impl Perpetual {
     /// Good-till dates that have come, the earliest first, of those the least id. Whether there were units enough.
     fn expire_dates(&mut self, until_ms: i64) -> bool {
         while let Some((date, id)) = self.state.dates.orders.take(until_ms) {
-            let Some(slot) = self.state.slots.find(id) else { continue };
+            let Some(slot) = self.state.order_index.find(id) else { continue };
             if !self.state.work.take() {
                 self.state.dates.orders.put_back(date, id);
                 return false;
@@ -174,7 +174,7 @@ impl Perpetual {
             self.mark_moved(index, new.price);
         }
         if resumes {
-            self.state.unpark();
+            self.state.recheck_deferred();
         }
     }
 
@@ -255,7 +255,7 @@ impl State {
         let state = symbol.state();
         let is_new = state != symbol.told;
         if was_suspended && !symbol.is_suspended() {
-            self.unpark();
+            self.recheck_deferred();
         }
         if is_new {
             self.tell_state(index);
@@ -276,7 +276,7 @@ impl State {
             reserved: 0,
             settlement_price: 0,
         };
-        self.facts.emit(event);
+        self.writer.emit(event);
     }
 
     /// Tells prices that differ from the last ones told.
@@ -300,7 +300,7 @@ impl State {
         };
         if symbol.price_told != Some(event) {
             symbol.price_told = Some(event);
-            self.facts.emit(event);
+            self.writer.emit(event);
         }
     }
 }

@@ -34,7 +34,7 @@ impl State {
 
     fn tell_tier(&mut self, account: AccountId, change: VipChange, (from, to): (u8, u8), effective_ms: i64) {
         let record = self.accounts.get(account);
-        self.facts.emit(VipChanged {
+        self.writer.emit(VipChanged {
             account,
             change: change as u8,
             from,

@@ -1,10 +1,10 @@
 //! After the match: reduce-only orders are trimmed to their positions, and orders whose price has come are run
 //! (`risk.md` 13, 14).
 
+use super::admission::Admission;
 use super::commit::reason;
-use super::judge::Terms;
+use super::execute::Role;
 use super::orders::place_of;
-use super::run::Role;
 use crate::command::{
     PerpetualParameter, PerpetualState, PerpetualStatus, PriceMatch, SelfTradePrevention, WorkingType,
     order_flag,
@@ -39,9 +39,9 @@ impl Perpetual {
     /// `turned`: the position became zero or changed sides. Whether there were units enough.
     fn trim_account(&mut self, account: AccountId, index: usize, turned: bool) -> bool {
         let held = self.state.holding(account, index).quantity;
-        let mut doomed = std::mem::take(&mut self.state.doomed);
-        doomed.clear();
-        doomed.extend(
+        let mut to_cancel = std::mem::take(&mut self.state.to_cancel);
+        to_cancel.clear();
+        to_cancel.extend(
             self.open_orders(account, index)
                 .filter(|&slot| {
                     let details = &self.state.details[slot as usize];
@@ -51,8 +51,8 @@ impl Perpetual {
                 .map(|slot| self.orders.pool.get(slot).id),
         );
         let mut is_done = true;
-        for &id in &doomed {
-            let Some(slot) = self.state.slots.find(id) else { continue };
+        for &id in &to_cancel {
+            let Some(slot) = self.state.order_index.find(id) else { continue };
             let details = self.state.details[slot as usize];
             let (open, left, ends) = if details.stage == Stage::Resting {
                 let open = self.orders.open(slot);
@@ -78,14 +78,14 @@ impl Perpetual {
                     details.is_shortened = true;
                     let status = details.open_status();
                     let event = details.event(status, Execution::Amended, reason::NONE, left);
-                    self.state.facts.emit(event);
-                    self.state.facts.mutated(index, mutation);
+                    self.state.writer.emit(event);
+                    self.state.writer.mutated(index, mutation);
                 }
             } else {
                 self.expire(slot, reason::CLOSE_POSITION);
             }
         }
-        self.state.doomed = doomed;
+        self.state.to_cancel = to_cancel;
         is_done
     }
 
@@ -104,7 +104,7 @@ impl Perpetual {
             let Some((index, id)) = self.state.next_due() else { return };
             self.state.triggers[index].take_next(id);
             self.state.work.take();
-            if let Some(slot) = self.state.slots.find(id) {
+            if let Some(slot) = self.state.order_index.find(id) {
                 self.fire(slot);
             }
         }
@@ -122,7 +122,7 @@ impl Perpetual {
         if details.parent != 0 {
             // What is open of the entry must not go on without its protection, nor meet it.
             details.self_trade = SelfTradePrevention::ExpireMaker;
-            if let Some(parent) = self.state.slots.find(details.parent) {
+            if let Some(parent) = self.state.order_index.find(details.parent) {
                 self.end_canceled(parent);
             }
         }
@@ -131,9 +131,9 @@ impl Perpetual {
         let mut slot = slot;
         let prepared = self.prepare_fired(slot, index);
         match prepared {
-            Ok(terms) => {
+            Ok(admission) => {
                 if before.is(order_flag::CONDITIONAL_SERVICE) {
-                    slot = self.go_on_as_new(slot, &terms);
+                    slot = self.go_on_as_new(slot, &admission);
                 } else {
                     let details = &self.state.details[slot as usize];
                     let event = details.event(
@@ -142,16 +142,16 @@ impl Perpetual {
                         reason::NONE,
                         details.quantity,
                     );
-                    self.state.facts.emit(event);
+                    self.state.writer.emit(event);
                 }
-                self.run(slot, &terms, Role::Owner);
+                self.execute(slot, &admission, Role::Owner);
                 self.trim();
             }
             Err(reject) => {
                 let why = if before.is(order_flag::CLOSE_POSITION) && reject == Reject::ReduceOnlyRefused {
                     reason::CLOSE_POSITION
                 } else {
-                    self.state.facts.emit(TriggerRefused {
+                    self.state.writer.emit(TriggerRefused {
                         order: before.id,
                         account: before.account,
                         market: before.market,
@@ -163,13 +163,13 @@ impl Perpetual {
                 self.expire(slot, why);
             }
         }
-        if let Some(slot) = sibling.and_then(|id| self.state.slots.find(id)) {
+        if let Some(slot) = sibling.and_then(|id| self.state.order_index.find(id)) {
             self.state.cancel_waiting(&mut self.orders, slot);
         }
     }
 
     /// Makes a fired order an ordinary one, and judges it.
-    fn prepare_fired(&mut self, slot: u32, index: usize) -> Result<Terms, Reject> {
+    fn prepare_fired(&mut self, slot: u32, index: usize) -> Result<Admission, Reject> {
         let mut details = self.state.details[slot as usize];
         details.order_type = details.original_type.fired();
         let held = self.state.holding(details.account, index).quantity;
@@ -207,24 +207,24 @@ impl Perpetual {
             symbol.check_band(details.side, details.price)?;
         }
         let leverage = self.state.leverage(details.account, index);
-        let terms = self.judge(index, &details, leverage, None)?;
+        let admission = self.judge(index, &details, leverage, None)?;
         self.state.details[slot as usize] = details;
-        Ok(terms)
+        Ok(admission)
     }
 
     /// A fired order of the conditional-order service ends under its id, and goes on under a new one.
-    fn go_on_as_new(&mut self, slot: u32, terms: &Terms) -> u32 {
+    fn go_on_as_new(&mut self, slot: u32, admission: &Admission) -> u32 {
         let old = self.state.details[slot as usize];
         let event = old.event(PerpetualStatus::New, Execution::Triggered, reason::NONE, 0);
-        self.state.facts.emit(event);
+        self.state.writer.emit(event);
         self.state.forget(&mut self.orders, slot);
         self.orders.pool.give(slot);
         let mut details = old;
         details.id = self.take_id();
         details.flags &= !order_flag::CONDITIONAL_SERVICE;
-        let slot = self.enter(&details);
+        let slot = self.register(&details);
         self.state.adopt(slot);
-        self.state.facts.tell_new(&details, old.id, terms.reference_of(&details));
+        self.state.writer.tell_new(&details, old.id, admission.reference_of(&details));
         slot
     }
 }
@@ -234,7 +234,7 @@ impl State {
     fn adopt(&mut self, parent: u32) {
         let Details { id, children, .. } = self.details[parent as usize];
         for child in children.into_iter().filter(|&child| child != 0) {
-            if let Some(slot) = self.slots.find(child) {
+            if let Some(slot) = self.order_index.find(child) {
                 self.details[slot as usize].parent = id;
             }
         }
@@ -248,7 +248,7 @@ impl State {
         }
         // It is next to it in its account's list of ids: take-profit and stop-loss follow each other.
         [details.id - 1, details.id + 1].into_iter().find_map(|id| {
-            let slot = self.slots.find(id)?;
+            let slot = self.order_index.find(id)?;
             let other = &self.details[slot as usize];
             (other.parent == details.parent && other.waits()).then_some(slot)
         })
@@ -299,9 +299,9 @@ impl State {
     /// Market and id of the order that is due and is to be run next: of the oldest batch the least, in markets that match.
     #[inline(never)]
     fn next_due(&mut self) -> Option<(usize, OrderId)> {
-        let State { work, triggers, slots, details, symbols, .. } = self;
+        let State { work, triggers, order_index, details, symbols, .. } = self;
         let is_open = |id: OrderId| {
-            let slot = slots.find(id).filter(|&slot| details[slot as usize].id == id);
+            let slot = order_index.find(id).filter(|&slot| details[slot as usize].id == id);
             slot.is_some_and(|slot| details[slot as usize].stage == Stage::Waiting)
         };
         let mut next: Option<(u64, usize, OrderId)> = None;
@@ -398,10 +398,10 @@ impl State {
     /// Takes attached orders that began to watch within the command, and that no price since has reached, from among those that one
     /// of `key` takes.
     fn set_fresh_aside(&mut self, index: usize, (working, heap): (usize, usize), key: i64) {
-        let State { fresh, triggers, slots, details, deferred, .. } = self;
+        let State { fresh, triggers, order_index, details, deferred, .. } = self;
         deferred.clear();
         for fresh in fresh.iter().filter(|fresh| fresh.market == index) {
-            let Some(slot) = slots.find(fresh.order) else { continue };
+            let Some(slot) = order_index.find(fresh.order) else { continue };
             let details = &details[slot as usize];
             let Some((of, stop)) = stop_of(details) else { continue };
             let is_concerned = details.stage == Stage::Waiting
@@ -415,9 +415,9 @@ impl State {
     }
 
     fn put_fresh_back(&mut self, index: usize, (working, heap): (usize, usize)) {
-        let State { triggers, slots, details, deferred, .. } = self;
+        let State { triggers, order_index, details, deferred, .. } = self;
         for (stop, id) in deferred.drain(..) {
-            let Some(slot) = slots.find(id) else { continue };
+            let Some(slot) = order_index.find(id) else { continue };
             let Triggers { slab, stops, .. } = &mut triggers[index];
             stops[working][heap].add(slab, stop, &details[slot as usize]);
         }
@@ -425,7 +425,7 @@ impl State {
 
     /// Price protection begins, or ceases, to hold an order back.
     fn hold_back(&mut self, id: OrderId, begins: bool) {
-        let Some(slot) = self.slots.find(id) else { return };
+        let Some(slot) = self.order_index.find(id) else { return };
         let details = &mut self.details[slot as usize];
         details.is_deferred = begins;
         if begins {
@@ -437,7 +437,7 @@ impl State {
                 mark: symbol.prices.mark,
                 last: symbol.contract_price(),
             };
-            self.facts.emit(event);
+            self.writer.emit(event);
         }
     }
 
@@ -451,7 +451,7 @@ impl State {
         turned.append(&mut unsure.turned);
         turned.sort_unstable();
         for &id in &turned {
-            let Some(slot) = self.slots.find(id) else { continue };
+            let Some(slot) = self.order_index.find(id) else { continue };
             let details = &self.details[slot as usize];
             if details.stage != Stage::Waiting || details.is_queued {
                 continue;
@@ -471,7 +471,7 @@ impl State {
         held_back.sort_unstable();
         for &id in &before {
             if self.triggers[index].held_back[working].binary_search(&id).is_err()
-                && let Some(slot) = self.slots.find(id)
+                && let Some(slot) = self.order_index.find(id)
             {
                 self.details[slot as usize].is_deferred = false;
             }
@@ -499,7 +499,7 @@ impl State {
                 mark,
                 last,
             };
-            self.facts.emit(event);
+            self.writer.emit(event);
         }
         true
     }
@@ -530,11 +530,11 @@ impl State {
 
     #[inline(never)]
     fn show_trailing(&mut self, index: usize, working: usize, price: Price) {
-        let State { triggers, slots, details, .. } = self;
+        let State { triggers, order_index, details, .. } = self;
         for trailing in &mut triggers[index].trailing[working] {
             let mut turned = std::mem::take(&mut trailing.turned);
             trailing.follow(price, |id| {
-                let Some(slot) = slots.find(id) else { return };
+                let Some(slot) = order_index.find(id) else { return };
                 let details = &mut details[slot as usize];
                 if details.stage == Stage::Waiting && !details.has_turned {
                     details.has_turned = true;

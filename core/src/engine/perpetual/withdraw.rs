@@ -17,7 +17,7 @@ impl Engine {
 
     /// Whether the insurance pool is flagged.
     pub(in crate::engine) fn is_in_deficit(&self) -> bool {
-        self.perpetual.as_ref().is_some_and(|perpetual| perpetual.state.pools.deficit)
+        self.perpetual.as_ref().is_some_and(|perpetual| perpetual.state.ledger.deficit)
     }
 
     /// Whether an account can take `amount` out of its wallet.
@@ -27,8 +27,8 @@ impl Engine {
             && perpetual.state.withdrawable(account).is_some_and(|free| amount <= free)
             && perpetual
                 .state
-                .pools
-                .deposits
+                .ledger
+                .net_deposits
                 .checked_sub(amount)
                 .is_some_and(|rest| rest >= -4 * TRANSFER_MAX)
     }
@@ -60,22 +60,23 @@ impl Engine {
         amount: Money,
     ) -> Result<(), Reject> {
         let state = &self.perpetual.as_ref().ok_or(Reject::MarketNotFound)?.state;
-        let pools = &state.pools;
+        let ledger = &state.ledger;
         // Between two pools the deposits stay what they are.
         let deposits = i64::from(to.is_some()) - i64::from(from.is_some());
         let receives = |place| match place {
             TreasuryPlace::Fund => in_range(state.wallet(FEE_ACCOUNT), amount),
-            _ => in_range(pools.fees, amount),
+            _ => in_range(ledger.fees, amount),
         };
-        let is_sound =
-            amount <= TRANSFER_MAX && in_range(pools.deposits, deposits * amount) && to.is_none_or(receives);
+        let is_sound = amount <= TRANSFER_MAX
+            && in_range(ledger.net_deposits, deposits * amount)
+            && to.is_none_or(receives);
         if !is_sound {
             return Err(Reject::InvalidAmount);
         }
         match from {
-            Some(TreasuryPlace::Fund) if pools.deficit => Err(Reject::WithdrawalsPaused),
+            Some(TreasuryPlace::Fund) if ledger.deficit => Err(Reject::WithdrawalsPaused),
             Some(TreasuryPlace::Fund) if amount > state.fund_withdrawable() => Err(Reject::CrossInsufficient),
-            Some(TreasuryPlace::PerpetualFees) if amount > pools.fees => Err(Reject::CrossInsufficient),
+            Some(TreasuryPlace::PerpetualFees) if amount > ledger.fees => Err(Reject::CrossInsufficient),
             _ => Ok(()),
         }
     }
@@ -99,8 +100,8 @@ impl Engine {
                     state.deposit(FEE_ACCOUNT, amount, PostingReason::Treasury);
                 }
                 _ => {
-                    state.pools.fees += amount;
-                    state.pools.deposits += amount;
+                    state.ledger.fees += amount;
+                    state.ledger.net_deposits += amount;
                     let reason = PostingReason::TreasuryFees;
                     state.post(FEE_ACCOUNT, ALL_MARKETS, amount, reason, MarginMode::Cross);
                 }

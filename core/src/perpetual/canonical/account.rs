@@ -12,8 +12,8 @@ pub(super) fn blank(record: &Account) -> Account {
     let hot = HotAccount {
         markets: record.markets,
         hour: record.hour,
-        parked: record.parked,
-        is_unranked: record.is_unranked,
+        is_deferred: record.is_deferred,
+        is_stale: record.is_stale,
         terms: record.terms & LIMITED,
         ..HotAccount::default()
     };

@@ -22,7 +22,7 @@ impl Perpetual {
         let mut extremes: Vec<_> = trailing.flat_map(|trailing| trailing.extremes()).collect();
         extremes.sort_unstable();
         // Orders: those in books by priority, then the others by id.
-        count(out, self.state.slots.len());
+        count(out, self.state.order_index.len());
         for index in 0..self.books.len() {
             for side in [Side::Buy, Side::Sell] {
                 for slot in self.books[index].slots(&self.orders, side) {
@@ -30,8 +30,12 @@ impl Perpetual {
                 }
             }
         }
-        let mut waiting: Vec<(u64, u32)> =
-            self.state.slots.iter().filter(|&(_, slot)| self.state.details[slot as usize].waits()).collect();
+        let mut waiting: Vec<(u64, u32)> = self
+            .state
+            .order_index
+            .iter()
+            .filter(|&(_, slot)| self.state.details[slot as usize].waits())
+            .collect();
         waiting.sort_unstable();
         for (_, slot) in waiting {
             self.write_order(out, slot, &extremes);
@@ -115,7 +119,7 @@ impl Perpetual {
         for place in by_id {
             let (details, _) = orders[place];
             let stage = if details.stage == Stage::Resting { Stage::Running } else { details.stage };
-            slots[place] = self.enter(&Details { stage, ..details });
+            slots[place] = self.register(&Details { stage, ..details });
             if details.is_deferred && stop_of(&details).is_none() {
                 let index = (details.market - FIRST_PERPETUAL) as usize;
                 self.state.triggers[index].held_back[details.working_type as usize].push(details.id);

@@ -13,7 +13,7 @@ use crate::money::{Money, Price, Quantity, Rate};
 
 /// A position under liquidation, within its scope, at one moment: equity and maintenance margin are of the whole scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Distress {
+pub(crate) struct DistressedPosition {
     /// Signed.
     pub(crate) quantity: Quantity,
     pub(crate) mark: Price,
@@ -23,7 +23,7 @@ pub(crate) struct Distress {
     pub(crate) maintenance: Money,
 }
 
-impl Distress {
+impl DistressedPosition {
     /// `VB`: what closing `part` of the quantity must bring (long) or may cost (short), so that the equity is used up in
     /// proportion to maintenance margin. The last close of a scope at this value leaves its wallet at 0.
     pub(crate) fn bankruptcy_value(&self, part: Quantity, brackets: &Brackets) -> Option<Money> {
@@ -133,9 +133,9 @@ mod tests {
             Account { wallet: wallet * MONEY_UNIT, position, mark: mark * UNIT }
         }
 
-        fn distress(&self) -> Distress {
+        fn distress(&self) -> DistressedPosition {
             let quantity = self.position.quantity;
-            Distress {
+            DistressedPosition {
                 quantity,
                 mark: self.mark,
                 equity: self.wallet + self.position.unrealised(self.mark).unwrap(),
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(due, 29_000 * MONEY_UNIT, "above the 28,500 of the mark");
         assert_eq!(limit_price(Side::Buy, LOT, -1, TICK), Some(-TICK), "not to be sent");
         assert_eq!(liquidation_fee(1_000_000, FEE, -5), Some(0));
-        let nothing = Distress { maintenance: 0, ..distress };
+        let nothing = DistressedPosition { maintenance: 0, ..distress };
         assert_eq!(nothing.bankruptcy_value(LOT, &bitcoin()), None);
     }
 
@@ -260,8 +260,12 @@ mod tests {
     fn a_step_reaches_the_cap_below_exactly() {
         let brackets = bitcoin();
         for lots in [1_001, 8_334, 16_667, 17_000, 83_334, 200_000] {
-            let distress =
-                Distress { quantity: -lots * LOT, mark: 5_999_987_654_321, equity: 0, maintenance: 1 };
+            let distress = DistressedPosition {
+                quantity: -lots * LOT,
+                mark: 5_999_987_654_321,
+                equity: 0,
+                maintenance: 1,
+            };
             let before = brackets.index_of(notional(lots * LOT, distress.mark).unwrap());
             let part = distress.step(LOT, &brackets).unwrap();
             let index = |kept| brackets.index_of(notional(kept, distress.mark).unwrap());

@@ -5,7 +5,7 @@
 
 use super::adl::{self, Place};
 use super::band::{self, Band};
-use super::bankruptcy::{self, Distress};
+use super::bankruptcy::{self, DistressedPosition};
 use super::bracket::{BRACKETS_MAX, BracketRow, Brackets, widest_clamp};
 use super::funding::{self, FundingRules, Premiums};
 use super::impact::{average_price, impact_price, mid, spot_index};
@@ -158,9 +158,9 @@ proptest! {
         let row = BracketRow { cap: a, maintenance_rate: b, leverage_max: leverage };
         Brackets::new(&[row, BracketRow { cap: c, maintenance_rate: d, leverage_max: leverage / 2 }]);
 
-        let distress = Distress { quantity: a, mark: b, equity: c, maintenance: d };
+        let distress = DistressedPosition { quantity: a, mark: b, equity: c, maintenance: d };
         distress.bankruptcy_value(e, &brackets);
-        let marked = Distress { mark: positive(b), ..distress };
+        let marked = DistressedPosition { mark: positive(b), ..distress };
         marked.step(positive(f), &brackets);
         bankruptcy::limit_price(side, positive(a), b, positive(c));
         bankruptcy::room(side, a, b);

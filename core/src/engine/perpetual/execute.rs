@@ -1,7 +1,7 @@
 //! Runs an order that passed its checks: it trades, then rests or ends.
 
+use super::admission::Admission;
 use super::commit::reason;
-use super::judge::Terms;
 use super::orders::place_of;
 use super::plan::{Arrival, Purpose};
 use crate::book::side::EMPTY;
@@ -48,11 +48,11 @@ struct Arrived {
 impl Perpetual {
     /// Runs the order in a slot. Its events before the match are out already. One of a liquidation stays open: what the book does not
     /// take of it, others do.
-    pub(crate) fn run(&mut self, slot: u32, terms: &Terms, role: Role) {
+    pub(crate) fn execute(&mut self, slot: u32, admission: &Admission, role: Role) {
         let details = &mut self.state.details[slot as usize];
         details.stage = Stage::Running;
-        details.reservation = terms.reservation;
-        details.reserved_quantity = terms.reserved_quantity;
+        details.reservation = admission.reservation;
+        details.reserved_quantity = admission.reserved_quantity;
         // What is asked of it while it trades; not all of it, which is long.
         let details = Arrived {
             id: details.id,
@@ -65,7 +65,7 @@ impl Perpetual {
             open: details.quantity - details.filled,
         };
         let index = place_of(details.market);
-        let (remaining, ending, stopped) = self.trade(slot, details, terms, role);
+        let (remaining, ending, stopped) = self.trade(slot, details, admission, role);
         if stopped.is_some_and(|why| why.get() == reason::BAND) {
             let binds = &mut self.state.symbols[index].binds_ms[details.side as usize & 1];
             if *binds == 0 {
@@ -100,17 +100,17 @@ impl Perpetual {
     /// Trades the order in a slot: it is planned, unless it was when it was judged, and committed, at once unless somebody it meets
     /// has to pay before. What is left of it, whether it was stopped, and the `reason` for which it was, if that is one.
     #[inline(always)]
-    fn trade(&mut self, slot: u32, order: Arrived, terms: &Terms, role: Role) -> Traded {
+    fn trade(&mut self, slot: u32, order: Arrived, admission: &Admission, role: Role) -> Traded {
         let index = place_of(order.market);
-        let trades = self.meets(index, order.side, terms.limit)
+        let trades = self.meets(index, order.side, admission.limit)
             && (role.liquidates() || self.state.symbols[index].matches());
-        if trades { self.sweep(slot, order, terms, role) } else { (order.open, None, None) }
+        if trades { self.sweep(slot, order, admission, role) } else { (order.open, None, None) }
     }
 
     /// The same of one that meets the other side.
     #[inline(never)]
-    fn sweep(&mut self, slot: u32, order: Arrived, terms: &Terms, role: Role) -> Traded {
-        let Terms { limit, mut is_planned, .. } = *terms;
+    fn sweep(&mut self, slot: u32, order: Arrived, admission: &Admission, role: Role) -> Traded {
+        let Admission { limit, mut is_planned, .. } = *admission;
         let Arrived { id, account, market, side, self_trade, open, .. } = order;
         let index = place_of(market);
         // How far it goes the plan says.

@@ -1,8 +1,8 @@
 //! What an order that is about to enter the market must pass: bracket, margin, post-only, fill-or-kill. Used by new,
 //! fired and modified orders alike.
 
+use super::execute::Role;
 use super::plan::{Arrival, Purpose};
-use super::run::Role;
 use crate::command::{MarginMode, PerpetualOrderType, PerpetualTimeInForce, PriceMatch, Side, order_flag};
 use crate::ids::AccountId;
 use crate::money::{Money, Price, Quantity};
@@ -15,7 +15,7 @@ use crate::risk::perpetual::units;
 
 /// What an order that passed enters with.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Terms {
+pub(crate) struct Admission {
     /// The last price at which it trades.
     pub(crate) limit: Price,
     pub(crate) reservation: Reservation,
@@ -25,7 +25,7 @@ pub(crate) struct Terms {
     pub(crate) is_planned: bool,
 }
 
-impl Terms {
+impl Admission {
     /// What an order adds to the reference value of its side while all of it is open: nothing if it only reduces or may not rest.
     pub(crate) fn reference_of(&self, order: &Details) -> Money {
         if order.is(order_flag::REDUCE_ONLY) || order.is_immediate() { 0 } else { self.reservation.reference }
@@ -71,11 +71,11 @@ impl Perpetual {
         order: &Details,
         leverage: u32,
         released: Option<Bucket>,
-    ) -> Result<Terms, Reject> {
+    ) -> Result<Admission, Reject> {
         let limit = self.limit_of(index, order)?;
         let open = order.quantity - order.filled;
         let is_immediate = order.is_immediate();
-        let mut terms = Terms { limit, ..Terms::default() };
+        let mut admission = Admission { limit, ..Admission::default() };
         let is_fill_or_kill = order.order_type == PerpetualOrderType::Limit
             && order.time_in_force == PerpetualTimeInForce::FillOrKill;
         let arrival = || {
@@ -84,7 +84,7 @@ impl Perpetual {
         };
         let mut offered = (0, 0);
         if is_immediate && (is_fill_or_kill || !order.reduces()) {
-            terms.is_planned = self.plan_or_value(&arrival());
+            admission.is_planned = self.plan_or_value(&arrival());
             offered = (self.plan.filled, self.plan.value.ok_or(TOO_LARGE)?);
         }
         if !order.reduces() {
@@ -98,7 +98,7 @@ impl Perpetual {
             };
             let who = (order.account, order.side);
             let margin = self.state.judge_margin(index, who, (leverage, released), quantity, reference)?;
-            (terms.reservation, terms.reserved_quantity) = (margin, quantity);
+            (admission.reservation, admission.reserved_quantity) = (margin, quantity);
         }
         let is_post_only = order.order_type == PerpetualOrderType::Limit
             && order.time_in_force == PerpetualTimeInForce::PostOnly;
@@ -107,7 +107,7 @@ impl Perpetual {
         }
         if is_fill_or_kill {
             let is_whole = offered.0 == open
-                && (terms.is_planned || {
+                && (admission.is_planned || {
                     self.plan(&arrival(), Purpose::Ask);
                     self.plan.filled == open
                 });
@@ -115,7 +115,7 @@ impl Perpetual {
                 return Err(Reject::FillOrKill);
             }
         }
-        Ok(terms)
+        Ok(admission)
     }
 
     /// Whether an order at a price on the book's grid would meet the other side.

@@ -7,12 +7,12 @@ use crate::prefetch::prefetch;
 
 /// See the module.
 #[derive(Default)]
-pub(crate) struct Members {
+pub(crate) struct AccountSet {
     words: Vec<u64>,
     count: usize,
 }
 
-impl Members {
+impl AccountSet {
     /// Takes memory for so many accounts; it grows past it.
     pub(crate) fn reserve(&mut self, accounts: usize, pages: Pages) {
         let mut words = pages.reserved(self.words.len().max(accounts / 64 + 1), accounts / 64 + 1);
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_set_is_a_set() {
-        let mut members = Members::default();
+        let mut members = AccountSet::default();
         members.reserve(100, Pages::Small);
         let mut model = BTreeSet::new();
         let mut random = 5u64;

@@ -16,7 +16,7 @@ use crate::event::MarginCall;
 use crate::ids::{ALL_MARKETS, AccountId, FEE_ACCOUNT};
 use crate::money::{Money, Price, Quantity, RATE_ONE, Rate};
 use crate::perpetual::account::Scope;
-use crate::perpetual::bands::Threshold;
+use crate::perpetual::liquidation_index::TriggerMark;
 use crate::perpetual::market::Symbol;
 use crate::perpetual::{Perpetual, Standing, State, id_of, mode_of};
 use crate::risk::perpetual::bankruptcy::{is_due, margin_ratio};
@@ -32,8 +32,8 @@ const CALL_AGAIN_MS: i64 = 60_000;
 impl Perpetual {
     /// Tests whoever must be tested, ascending, until nothing changes; then the fund. An account that a test brings into
     /// question has its turn in the same pass if its id is still to come, else in the next.
-    pub(crate) fn scan(&mut self) {
-        self.state.recall();
+    pub(crate) fn scan_liquidations(&mut self) {
+        self.state.recheck();
         self.state.tidy_rankings();
         self.state.rank_few();
         (self.state.work.scan, self.state.work.fund) = (false, false);
@@ -45,7 +45,7 @@ impl Perpetual {
             && self.state.may_follow()
         {
             self.liquidate(scope);
-            self.state.question(scope.account);
+            self.state.mark_deferred(scope.account);
         }
         if !self.state.finds_all_well() || self.test_fund() {
             self.test_suspects();
@@ -61,7 +61,7 @@ impl Perpetual {
         let mut later = std::mem::take(&mut self.state.later);
         loop {
             pass.clear();
-            pass.append(&mut self.state.suspects);
+            pass.append(&mut self.state.marked_for_check);
             pass.sort_unstable();
             let (mut from, mut place) = (0, 0);
             loop {
@@ -77,17 +77,17 @@ impl Perpetual {
                 }
                 self.test(account);
                 from = account + 1;
-                for &suspect in &self.state.suspects {
+                for &suspect in &self.state.marked_for_check {
                     if suspect > account {
                         joined.push(Reverse(suspect));
                     } else {
                         later.push(suspect);
                     }
                 }
-                self.state.suspects.clear();
+                self.state.marked_for_check.clear();
             }
-            self.state.suspects.append(&mut later);
-            if self.state.suspects.is_empty() && !self.test_fund() {
+            self.state.marked_for_check.append(&mut later);
+            if self.state.marked_for_check.is_empty() && !self.test_fund() {
                 break;
             }
         }
@@ -96,8 +96,8 @@ impl Perpetual {
 
     /// Tests the scopes of one account.
     fn test(&mut self, account: AccountId) {
-        self.state.accounts.get_mut(account).is_suspect = 0;
-        if account == FEE_ACCOUNT || self.state.is_well(account).is_some() {
+        self.state.accounts.get_mut(account).is_marked = 0;
+        if account == FEE_ACCOUNT || self.state.is_safe(account).is_some() {
             return;
         }
         let mut cross = self.state.cross(account);
@@ -143,7 +143,7 @@ impl Perpetual {
 /// A scope's equity above what it is tested at, and what it may lose by moves of the marks against it.
 #[derive(Clone, Copy)]
 struct Room {
-    slack: i128,
+    margin_buffer: i128,
     /// Loss of equity over maintenance margin if every mark of the scope moved against it by all of itself.
     exposed: i128,
 }
@@ -164,14 +164,14 @@ impl State {
         if self.alert != 0 || self.tests_all || !self.joined.is_empty() {
             return false;
         }
-        for place in 0..self.suspects.len() {
-            let account = self.suspects[place];
-            if account != FEE_ACCOUNT && self.is_well(account).is_none() {
+        for place in 0..self.marked_for_check.len() {
+            let account = self.marked_for_check[place];
+            if account != FEE_ACCOUNT && self.is_safe(account).is_none() {
                 return false;
             }
         }
-        while let Some(account) = self.suspects.pop() {
-            self.accounts.get_mut(account).is_suspect = 0;
+        while let Some(account) = self.marked_for_check.pop() {
+            self.accounts.get_mut(account).is_marked = 0;
         }
         true
     }
@@ -179,7 +179,7 @@ impl State {
     /// Gives its threshold to an account that has a position in one market and nothing anywhere else, and is far from a
     /// warning; `None`: it is not, and nothing was done.
     #[inline]
-    pub(super) fn is_well(&mut self, account: AccountId) -> Option<()> {
+    pub(super) fn is_safe(&mut self, account: AccountId) -> Option<()> {
         let record = self.accounts.get(account);
         let markets = u128::from(record.markets[1]) << 64 | u128::from(record.markets[0]);
         if markets.count_ones() != 1 {
@@ -198,7 +198,7 @@ impl State {
         let (notional, value) = units::notional_and_value(holding.quantity, symbol.prices.mark)?;
         let equity = wallet.checked_add(value.checked_sub(holding.cost)?)?;
         let threshold = self.well(symbol, called_ms, holding.quantity, (notional, equity))?;
-        self.bands.set(index, account, threshold);
+        self.liquidation_index.set(index, account, threshold);
         Some(())
     }
 
@@ -211,23 +211,27 @@ impl State {
         called_ms: i64,
         quantity: Quantity,
         (notional, equity): (Money, Money),
-    ) -> Option<Threshold> {
+    ) -> Option<TriggerMark> {
         let mark = symbol.prices.mark;
         let steepest = symbol.brackets.rows().last()?.maintenance_rate;
         if steepest < RATE_ONE / 2 && equity / 4 > notional {
             // A long one cannot lose more than its notional. A short one loses as much when the mark doubles, and its margin
             // is below five fourths of twice that then.
             let is_long = quantity > 0;
-            return Some(if is_long { Threshold::Never } else { Threshold::Above(mark.saturating_mul(2)) });
+            return Some(if is_long {
+                TriggerMark::Never
+            } else {
+                TriggerMark::Above(mark.saturating_mul(2))
+            });
         }
         let maintenance = symbol.brackets.maintenance(notional)?;
-        if slack(equity, maintenance, 1, false) <= 0 {
+        if margin_buffer(equity, maintenance, 1, false) <= 0 {
             return None;
         }
         let is_recent = self.is_recent(called_ms);
-        let slack = slack(equity, maintenance, 1, is_recent);
-        let exposed = exposed(&symbol.brackets, notional, quantity > 0, slack, is_recent)?;
-        Some(threshold(quantity, mark, slack, exposed))
+        let margin_buffer = margin_buffer(equity, maintenance, 1, is_recent);
+        let exposed = mark_sensitivity(&symbol.brackets, notional, quantity > 0, margin_buffer, is_recent)?;
+        Some(threshold(quantity, mark, margin_buffer, exposed))
     }
 
     /// Whether the command may have anything follow from a test; that something would is noted where it may not.
@@ -258,7 +262,7 @@ impl State {
         while alert != 0 {
             let index = alert.trailing_zeros() as usize;
             alert &= alert - 1;
-            match self.bands.next(index, from, self.mark(index)) {
+            match self.liquidation_index.next(index, from, self.mark(index)) {
                 None if from == 0 => self.alert &= !(1 << index),
                 None => {}
                 found => lowest = lowest.into_iter().chain(found).min(),
@@ -268,13 +272,13 @@ impl State {
     }
 
     /// Brings those into question whose minute since their last warning is over.
-    fn recall(&mut self) {
-        while let Some(&Reverse((due_ms, account))) = self.recalls.peek() {
+    fn recheck(&mut self) {
+        while let Some(&Reverse((due_ms, account))) = self.rechecks.peek() {
             if due_ms > self.now_ms {
                 return;
             }
-            self.recalls.pop();
-            self.suspect(account);
+            self.rechecks.pop();
+            self.mark_for_check(account);
         }
     }
 
@@ -282,7 +286,7 @@ impl State {
         if self.calls(self.accounts.get(account).called_ms, equity, maintenance) {
             self.accounts.get_mut(account).called_ms = self.now_ms;
             self.warned(account);
-            self.facts.emit(MarginCall { account, market: ALL_MARKETS, equity, maintenance });
+            self.writer.emit(MarginCall { account, market: ALL_MARKETS, equity, maintenance });
         }
     }
 
@@ -290,7 +294,7 @@ impl State {
         if self.calls(self.holding(account, index).called_ms, equity, maintenance) {
             self.holdings[index].get_mut(account).called_ms = self.now_ms;
             self.warned(account);
-            self.facts.emit(MarginCall { account, market: id_of(index), equity, maintenance });
+            self.writer.emit(MarginCall { account, market: id_of(index), equity, maintenance });
         }
     }
 
@@ -309,7 +313,7 @@ impl State {
     }
 
     fn warned(&mut self, account: AccountId) {
-        self.recalls.push(Reverse((self.now_ms + CALL_AGAIN_MS, account)));
+        self.rechecks.push(Reverse((self.now_ms + CALL_AGAIN_MS, account)));
     }
 
     /// Watches an account of a snapshot. Nothing is told: whoever is due or to be warned is found by the next scan.
@@ -318,7 +322,7 @@ impl State {
         called.extend(self.markets_of(account).map(|index| self.holding(account, index).called_ms));
         for at_ms in called {
             if self.is_recent(at_ms) {
-                self.recalls.push(Reverse((at_ms.saturating_add(CALL_AGAIN_MS), account)));
+                self.rechecks.push(Reverse((at_ms.saturating_add(CALL_AGAIN_MS), account)));
             }
         }
         let cross = self.cross(account);
@@ -336,87 +340,93 @@ impl State {
             let holding = *self.holding(account, index);
             let symbol = &self.symbols[index];
             if holding.quantity == 0 {
-                self.bands.set(index, account, Threshold::Never);
+                self.liquidation_index.set(index, account, TriggerMark::Never);
                 continue;
             }
-            let (room, is_parked) = if mode_of(&record, &holding) == MarginMode::Cross {
+            let (room, is_deferred) = if mode_of(&record, &holding) == MarginMode::Cross {
                 (cross_room, cross.suspended && cross_recent)
             } else {
                 let Some((equity, maintenance)) = self.isolated(index, &holding) else {
                     unreachable!("an accepted position")
                 };
                 let is_recent = self.is_recent(holding.called_ms);
-                let slack = slack(equity, maintenance, 1, is_recent);
-                let exposed = self.exposed(index, holding.quantity, slack, is_recent);
-                let room = exposed.map(|exposed| Room { slack, exposed });
+                let margin_buffer = margin_buffer(equity, maintenance, 1, is_recent);
+                let exposed = self.mark_sensitivity(index, holding.quantity, margin_buffer, is_recent);
+                let room = exposed.map(|exposed| Room { margin_buffer, exposed });
                 (room, symbol.is_suspended() && is_recent)
             };
             let mark = symbol.prices.mark;
             let threshold = match room {
-                Some(Room { slack, exposed }) if slack > 0 => {
-                    threshold(holding.quantity, mark, slack, exposed)
+                Some(Room { margin_buffer, exposed }) if margin_buffer > 0 => {
+                    threshold(holding.quantity, mark, margin_buffer, exposed)
                 }
                 // It could only be liquidated, which it must not be now.
-                _ if is_parked => {
+                _ if is_deferred => {
                     self.park(account);
-                    Threshold::Never
+                    TriggerMark::Never
                 }
                 _ => {
                     self.alert |= 1 << index;
-                    Threshold::Always
+                    TriggerMark::Always
                 }
             };
-            self.bands.set(index, account, threshold);
+            self.liquidation_index.set(index, account, threshold);
         }
     }
 
     /// Notes that an account is to be tested when the markets of its scopes are acted on again.
     fn park(&mut self, account: AccountId) {
         let record = self.accounts.get_mut(account);
-        if record.parked == 0 {
-            record.parked = 1;
-            self.parked.push(account);
+        if record.is_deferred == 0 {
+            record.is_deferred = 1;
+            self.deferred_checks.push(account);
         }
     }
 
     /// A market is acted on again: brings those into question who could not be liquidated while it was not. Whoever still
-    /// cannot be is parked again by the test.
-    pub(crate) fn unpark(&mut self) {
-        while let Some(account) = self.parked.pop() {
-            self.accounts.get_mut(account).parked = 0;
-            self.suspect(account);
+    /// cannot be is deferred again by the test.
+    pub(crate) fn recheck_deferred(&mut self) {
+        while let Some(account) = self.deferred_checks.pop() {
+            self.accounts.get_mut(account).is_deferred = 0;
+            self.mark_for_check(account);
         }
     }
 
     /// The room of a cross scope; `None` where marks may hurt it in either direction.
     fn cross_room(&self, account: AccountId, cross: &Standing, is_recent: bool) -> Option<Room> {
         let record = self.accounts.get(account);
-        let slack = slack(cross.equity, cross.maintenance, cross.positions, is_recent);
+        let margin_buffer = margin_buffer(cross.equity, cross.maintenance, cross.positions, is_recent);
         let mut exposed = 0i128;
         for index in self.markets_of(account) {
             let holding = self.holding(account, index);
             if holding.quantity != 0 && mode_of(record, holding) == MarginMode::Cross {
-                exposed += self.exposed(index, holding.quantity, slack, is_recent)?;
+                exposed += self.mark_sensitivity(index, holding.quantity, margin_buffer, is_recent)?;
             }
         }
-        Some(Room { slack, exposed })
+        Some(Room { margin_buffer, exposed })
     }
 
-    fn exposed(&self, index: usize, quantity: Quantity, slack: i128, is_recent: bool) -> Option<i128> {
+    fn mark_sensitivity(
+        &self,
+        index: usize,
+        quantity: Quantity,
+        margin_buffer: i128,
+        is_recent: bool,
+    ) -> Option<i128> {
         let notional = units::notional(quantity, self.mark(index))?;
-        exposed(&self.symbols[index].brackets, notional, quantity > 0, slack, is_recent)
+        mark_sensitivity(&self.symbols[index].brackets, notional, quantity > 0, margin_buffer, is_recent)
     }
 }
 
 /// What a scope loses at most, of equity over the margin it is tested at, if the mark of a position of `notional` moved
-/// against it by all of itself; where it has no more than `slack` to lose. `None` where that margin may rise faster than
+/// against it by all of itself; where it has no more than `margin_buffer` to lose. `None` where that margin may rise faster than
 /// equity.
 #[inline]
-fn exposed(
+fn mark_sensitivity(
     brackets: &Brackets,
     notional: Money,
     is_long: bool,
-    slack: i128,
+    margin_buffer: i128,
     is_recent: bool,
 ) -> Option<i128> {
     // What counts is the margin at which the scope is tested: of a warning 5/4 of the maintenance margin.
@@ -428,41 +438,41 @@ fn exposed(
         // Its notional falls, and the margin with it, by the lowest rate at least.
         notional.checked_sub(units::floor_of(notional, times(brackets.first().maintenance_rate))?)
     } else {
-        // Its notional rises by less than the slack, and the margin with it, by the rate up there at most.
-        let most = (i128::from(notional) + slack.max(0)).min(Money::MAX.into());
+        // Its notional rises by less than the margin buffer, and the margin with it, by the rate up there at most.
+        let most = (i128::from(notional) + margin_buffer.max(0)).min(Money::MAX.into());
         let rate = times(brackets.of(most as Money).maintenance_rate) + 1;
         notional.checked_add(units::ceil_of(notional, rate)?)
     };
     Some(i128::from(exposed?) + 1)
 }
 
-/// The threshold of a position of a scope that has `slack` > 0 of `exposed` > 0 to lose.
+/// The threshold of a position of a scope that has `margin_buffer` > 0 of `exposed` > 0 to lose.
 #[inline]
-fn threshold(quantity: Quantity, mark: Price, slack: i128, exposed: i128) -> Threshold {
-    let distance = distance(mark, slack, exposed);
+fn threshold(quantity: Quantity, mark: Price, margin_buffer: i128, exposed: i128) -> TriggerMark {
+    let distance = distance(mark, margin_buffer, exposed);
     if quantity > 0 {
-        Threshold::Below(mark.saturating_sub(distance))
+        TriggerMark::Below(mark.saturating_sub(distance))
     } else {
-        Threshold::Above(mark.saturating_add(distance))
+        TriggerMark::Above(mark.saturating_add(distance))
     }
 }
 
-/// How far a mark may move against a position of a scope that has `slack` > 0 of `exposed` > 0 to lose: down, or less.
+/// How far a mark may move against a position of a scope that has `margin_buffer` > 0 of `exposed` > 0 to lose: down, or less.
 #[inline]
-fn distance(mark: Price, slack: i128, exposed: i128) -> i64 {
-    let exact = if slack < 1 << 40 && exposed < 1 << 62 {
+fn distance(mark: Price, margin_buffer: i128, exposed: i128) -> i64 {
+    let exact = if margin_buffer < 1 << 40 && exposed < 1 << 62 {
         // The same with one division of words: short by less than a part in eight million of the mark.
-        let share = ((slack as u64) << 23) / exposed as u64;
+        let share = ((margin_buffer as u64) << 23) / exposed as u64;
         (i128::from(mark) * i128::from(share)) >> 23
     } else {
-        i128::from(mark) * slack / exposed
+        i128::from(mark) * margin_buffer / exposed
     };
     exact.min(i128::from(i64::MAX / 4)) as i64
 }
 
 /// Equity above the margin at which a scope is tested: its liquidation's, or its warning's where it was not warned just
 /// now. Less what rounding may take: some micros of every position, and of the ratio.
-pub(super) fn slack(equity: Money, maintenance: Money, positions: u32, is_recent: bool) -> i128 {
+pub(super) fn margin_buffer(equity: Money, maintenance: Money, positions: u32, is_recent: bool) -> i128 {
     let (equity, maintenance) = (i128::from(equity), i128::from(maintenance));
     let margin = if is_recent { maintenance } else { maintenance * 5 / 4 + (maintenance >> 22) };
     equity - margin - 16 * i128::from(positions)

@@ -1,7 +1,7 @@
 //! Whom auto-deleveraging asks, in the order of `risk.md` 12.5.
 //!
 //! A place depends on the marks, so every move of one makes another order of all counterparties. It is never made as a whole:
-//! holders stand in regions of what does not move with the mark (`perpetual/crowd.rs`), a region has a score that none in it
+//! holders stand in regions of what does not move with the mark (`perpetual/adl_queue.rs`), a region has a score that none in it
 //! is above, and the region that promises most is looked into first. Who comes out is the first of all as soon as no
 //! region promises more. What was looked into is kept until a mark moves, since a fall of the market ends many positions at
 //! the same marks. Whoever changed meanwhile is entered again with the place it has now; a place that is no longer its
@@ -14,7 +14,7 @@
 use crate::command::{MarginMode, PerpetualState, Side};
 use crate::ids::{AccountId, FEE_ACCOUNT};
 use crate::perpetual::account::Scope;
-use crate::perpetual::crowd::{Group, Part, hint_ways};
+use crate::perpetual::adl_queue::{Group, Part, hint_ways};
 use crate::perpetual::{State, id_of};
 use crate::prefetch::prefetch;
 use crate::risk::perpetual::adl::{Place, score};
@@ -133,12 +133,12 @@ fn asks_longs(side: Side) -> bool {
 impl State {
     /// An account's scopes are not what they were: it waits for its place, and where too many do the first of them is given its.
     #[inline]
-    pub(crate) fn unrank(&mut self, account: AccountId) {
+    pub(crate) fn mark_stale(&mut self, account: AccountId) {
         let record = self.accounts.get_mut(account);
-        if record.is_unranked != 0 {
+        if record.is_stale != 0 {
             return;
         }
-        record.is_unranked = 1;
+        record.is_stale = 1;
         self.rankings.unranked.push_back(account);
         if self.rankings.unranked.len() > UNRANKED_MAX {
             self.rank_first();
@@ -178,7 +178,7 @@ impl State {
         }
         hint_ways(&mut moves.map(|moved| {
             let (_, index, group) = moved?;
-            self.crowds[index].way(group?)
+            self.adl_queues[index].way(group?)
         }));
         for (account, index, group) in moves.into_iter().flatten() {
             self.seat_in(account, index, group);
@@ -205,7 +205,7 @@ impl State {
         if !self.rankings.made.is_empty() {
             return false;
         }
-        let Some(mut from) = self.crowds[index].walk() else { return false };
+        let Some(mut from) = self.adl_queues[index].walk() else { return false };
         let mut next = None;
         for _ in 0..count {
             next = self.symbols[index].holders.next(from);
@@ -213,7 +213,7 @@ impl State {
             self.seat(account, index);
             from = account + 1;
         }
-        self.crowds[index].walk_on(next.map(|_| from));
+        self.adl_queues[index].walk_on(next.map(|_| from));
         true
     }
 
@@ -237,11 +237,11 @@ impl State {
         for account in soon(2) {
             for index in self.markets_of(account) {
                 prefetch(self.holding(account, index));
-                self.crowds[index].hint(account);
+                self.adl_queues[index].hint(account);
             }
         }
         for account in soon(1) {
-            self.markets_of(account).for_each(|index| self.crowds[index].hint_list(account));
+            self.markets_of(account).for_each(|index| self.adl_queues[index].hint_list(account));
         }
     }
 
@@ -249,7 +249,7 @@ impl State {
     #[inline]
     fn next_unranked(&mut self) -> Option<AccountId> {
         let account = self.rankings.unranked.pop_front()?;
-        self.accounts.get_mut(account).is_unranked = 0;
+        self.accounts.get_mut(account).is_stale = 0;
         Some(account)
     }
 
@@ -267,7 +267,7 @@ impl State {
 
     /// The same where it is known whom it belongs to.
     fn seat_in(&mut self, account: AccountId, index: usize, group: Option<Group>) {
-        self.crowds[index].set(account, group);
+        self.adl_queues[index].set(account, group);
         for made in 0..self.rankings.made.len() {
             let Ranking { index: of, side, .. } = self.rankings.made[made];
             if of == index {
@@ -311,11 +311,11 @@ impl State {
     /// Whether an account stands among the holders of a market where it belongs, or waits for that. Who paid funding may stand
     /// where it belonged before; who has no key may have been given what a key takes.
     pub(crate) fn is_ranked(&self, account: AccountId, index: usize) -> bool {
-        let (stands, belongs) = (self.crowds[index].group(account), self.group(account, index));
-        self.accounts.get(account).is_unranked != 0
+        let (stands, belongs) = (self.adl_queues[index].group(account), self.group(account, index));
+        self.accounts.get(account).is_stale != 0
             || match (stands, belongs) {
                 (Some(Group::Keyed { is_long, key }), Some(Group::Keyed { is_long: side, key: now })) => {
-                    let paid = self.crowds[index].paid(is_long);
+                    let paid = self.adl_queues[index].paid(is_long);
                     is_long == side && key.entry == now.entry && key.may_become(now, paid)
                 }
                 (Some(Group::Loose { is_long }), Some(Group::Keyed { is_long: side, .. })) => is_long == side,
@@ -338,9 +338,10 @@ impl State {
             for account in 0..self.accounts_count {
                 let Some(place) = self.place(account, index, side) else { continue };
                 let leads = |&(bound, region): &(i128, Region)| {
-                    bound >= place.score() && self.crowds[index].leads_to(asks_longs(side), region, account)
+                    bound >= place.score()
+                        && self.adl_queues[index].leads_to(asks_longs(side), region, account)
                 };
-                let waits = self.accounts.get(account).is_unranked != 0;
+                let waits = self.accounts.get(account).is_stale != 0;
                 if !waits && !places.contains(&place) && !regions.iter().any(leads) {
                     return Err(format!("an order of {} leads past account {account}", id_of(index)));
                 }
@@ -363,7 +364,7 @@ impl State {
                 heap.extend(self.symbols[index].holders.iter().filter_map(|account| place(&account)));
             } else {
                 heap.push(Entry::Region(i128::MAX, Region::ALL));
-                heap.extend(self.crowds[index].loose(asks_longs(side)).iter().filter_map(place));
+                heap.extend(self.adl_queues[index].loose(asks_longs(side)).iter().filter_map(place));
             }
             rankings.made.push(Ranking { index, side, heap });
             rankings.made.len() - 1
@@ -412,8 +413,8 @@ impl State {
         let Ranking { index, side, .. } = self.rankings.made[place];
         let mut heap = std::mem::take(&mut self.rankings.made[place].heap);
         let (is_long, mark) = (asks_longs(side), self.mark(index));
-        let paid = self.crowds[index].paid(is_long);
-        self.crowds[index].open(is_long, region, |part| match part {
+        let paid = self.adl_queues[index].paid(is_long);
+        self.adl_queues[index].open(is_long, region, |part| match part {
             Part::Region(part) => heap.push(Entry::Region(part.bound(is_long, mark, paid), part)),
             Part::Account(account) => heap.extend(self.place(account, index, side).map(Entry::Account)),
         });

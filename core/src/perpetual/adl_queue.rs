@@ -4,7 +4,7 @@
 //! Each side is a tree of sixteen branches a node, as deep as there is need of: at its ends lie lists of up to [`ROOM`]
 //! accounts, one that is full becomes a node. Whoever has no key (several positions in one scope, dust) stands in a list beside
 //! it. Not state: an engine restored from a snapshot enters everybody anew. Who comes before whom is decided in
-//! `perpetual/rank.rs`.
+//! `perpetual/adl_priority.rs`.
 
 use crate::account::Sparse;
 use crate::book::pool::{Chained, NONE, Pool};
@@ -58,7 +58,7 @@ impl Group {
 }
 
 /// See the module.
-pub(crate) struct Crowd {
+pub(crate) struct AdlQueue {
     seats: Sparse<Seat, 1024>,
     /// Short holders, long holders.
     trees: [Tree; 2],
@@ -69,10 +69,10 @@ pub(crate) struct Crowd {
     walk: Option<(AccountId, [Paid; 2])>,
 }
 
-impl Crowd {
+impl AdlQueue {
     /// Nobody; memory for the seats of `accounts`.
-    pub(crate) fn new(accounts: usize, pages: Pages) -> Crowd {
-        Crowd {
+    pub(crate) fn new(accounts: usize, pages: Pages) -> AdlQueue {
+        AdlQueue {
             seats: Sparse::new(accounts, pages),
             trees: [(); 2].map(|()| Tree::new(accounts, pages)),
             loose: [(); 2].map(|()| Vec::with_capacity(LOOSE)),
@@ -442,7 +442,7 @@ mod tests {
 
     #[test]
     fn everybody_is_found_in_the_region_of_its_key() {
-        let mut crowd = Crowd::new(100, Pages::Small);
+        let mut crowd = AdlQueue::new(100, Pages::Small);
         let mut model: BTreeMap<AccountId, Group> = BTreeMap::new();
         let mut random = 11u64;
         let mut next = |bound: u64| {

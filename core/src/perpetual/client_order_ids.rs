@@ -13,7 +13,7 @@ use crate::prefetch::prefetch;
 const FREE: u64 = 0;
 
 /// See the module.
-pub(crate) struct Names {
+pub(crate) struct ClientOrderIds {
     cells: Vec<u64>,
     /// 64 minus the binary logarithm of the count of cells.
     shift: u32,
@@ -23,14 +23,14 @@ pub(crate) struct Names {
     seed: HashSeed,
 }
 
-impl Names {
+impl ClientOrderIds {
     /// Room for the names of `capacity` orders.
-    pub(crate) fn new(capacity: usize, pages: Pages, seed: HashSeed) -> Names {
+    pub(crate) fn new(capacity: usize, pages: Pages, seed: HashSeed) -> ClientOrderIds {
         // A quarter of the cells at most, as long as no more are open: a second look at one is a branch that nothing foretells.
         let len = (capacity * 3).next_power_of_two().max(16);
         let mut cells = pages.reserved(0, len);
         cells.resize(len, FREE);
-        Names { cells, shift: 64 - len.trailing_zeros(), len: 0, most: len * 2 / 3, seed }
+        ClientOrderIds { cells, shift: 64 - len.trailing_zeros(), len: 0, most: len * 2 / 3, seed }
     }
 
     /// Spreads account and name over 64 bits, never all zero. Three products that do not wait for each other, and one over them.
@@ -90,7 +90,7 @@ impl Names {
 
     #[cold]
     fn grow(&mut self) {
-        let mut larger = Names::new(self.cells.len() / 2, Pages::Small, self.seed);
+        let mut larger = ClientOrderIds::new(self.cells.len() / 2, Pages::Small, self.seed);
         self.cells.iter().filter(|&&name| name != FREE).for_each(|&name| larger.add(name));
         *self = larger;
     }
@@ -133,17 +133,17 @@ mod tests {
     /// Names that meet in one place of one table do not in that of another process.
     #[test]
     fn chosen_names_are_spread_by_a_seed_that_nobody_knows() {
-        let known = Names::new(400, Pages::Small, HashSeed::default());
+        let known = ClientOrderIds::new(400, Pages::Small, HashSeed::default());
         let name = |number: u32| {
             let mut name = [0; 36];
             let text = format!("order-{number}");
             name[..text.len()].copy_from_slice(text.as_bytes());
             name
         };
-        let home = |names: &Names, number| names.home(names.hash(7, &name(number)));
+        let home = |names: &ClientOrderIds, number| names.home(names.hash(7, &name(number)));
         let chosen: Vec<u32> = (0..).filter(|number| home(&known, *number) < 4).take(400).collect();
         for secret in 1..=50 {
-            let names = Names::new(400, Pages::Small, HashSeed::new(secret));
+            let names = ClientOrderIds::new(400, Pages::Small, HashSeed::new(secret));
             let together = chosen.iter().filter(|number| home(&names, **number) < 4).count();
             assert!(together < 10, "{together} of {}", chosen.len());
         }
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn behaves_as_a_multiset_under_random_use() {
-        let mut names = Names::new(0, Pages::Small, HashSeed::default());
+        let mut names = ClientOrderIds::new(0, Pages::Small, HashSeed::default());
         let mut model: BTreeMap<u64, u32> = BTreeMap::new();
         let mut random = 7u64;
         for _ in 0..200_000 {

@@ -12,7 +12,7 @@ use crate::memory::Pages;
 use crate::prefetch::prefetch;
 
 /// See the module.
-pub(crate) struct Slots {
+pub(crate) struct OrderIndex {
     /// Upper half: the id's bits above those of the place, lower half: the slot. 0 for a free cell.
     window: Box<[u64]>,
     mask: u64,
@@ -23,11 +23,11 @@ pub(crate) struct Slots {
     len: usize,
 }
 
-impl Slots {
+impl OrderIndex {
     /// Room for about `capacity` open orders.
-    pub(crate) fn new(capacity: usize, pages: Pages, seed: &HashSeed) -> Slots {
+    pub(crate) fn new(capacity: usize, pages: Pages, seed: &HashSeed) -> OrderIndex {
         let cells = (capacity * 4).next_power_of_two().max(4096);
-        Slots {
+        OrderIndex {
             window: pages.zeroed(cells),
             mask: cells as u64 - 1,
             bits: cells.trailing_zeros(),
@@ -116,29 +116,29 @@ mod tests {
 
     #[test]
     fn behaves_as_a_map_of_ascending_ids() {
-        let mut slots = Slots::new(0, Pages::Small, &HashSeed::default());
+        let mut order_index = OrderIndex::new(0, Pages::Small, &HashSeed::default());
         let mut model = BTreeMap::new();
         let mut random = 7u64;
         for id in 1..60_000u64 {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            slots.insert(id, (id % 977 + 1) as u32);
+            order_index.insert(id, (id % 977 + 1) as u32);
             model.insert(id, (id % 977 + 1) as u32);
             // One in fifty stays for ever; the others end some time after.
             if id > 700 && (id - 700) % 50 != 0 {
-                slots.remove(id - 700);
+                order_index.remove(id - 700);
                 model.remove(&(id - 700));
             }
             let asked = random % (id + 10);
-            assert_eq!(slots.find(asked), model.get(&asked).copied(), "{asked} at {id}");
+            assert_eq!(order_index.find(asked), model.get(&asked).copied(), "{asked} at {id}");
         }
-        assert_eq!(slots.len(), model.len());
-        let mut all: Vec<_> = slots.iter().collect();
+        assert_eq!(order_index.len(), model.len());
+        let mut all: Vec<_> = order_index.iter().collect();
         all.sort_unstable();
         assert_eq!(all, model.iter().map(|(&id, &slot)| (id, slot)).collect::<Vec<_>>());
-        assert_eq!((slots.find(0), slots.find(u64::MAX)), (None, None));
+        assert_eq!((order_index.find(0), order_index.find(u64::MAX)), (None, None));
         for id in model.into_keys() {
-            slots.remove(id);
+            order_index.remove(id);
         }
-        assert_eq!((slots.len(), slots.iter().count()), (0, 0));
+        assert_eq!((order_index.len(), order_index.iter().count()), (0, 0));
     }
 }

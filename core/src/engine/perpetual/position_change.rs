@@ -5,7 +5,7 @@ use crate::event::PostingReason;
 use crate::ids::{AccountId, FEE_ACCOUNT};
 use crate::money::{Money, Price, Quantity};
 use crate::perpetual::account::{DISCOUNTED, HotAccount, HotHolding};
-use crate::perpetual::plan::Party;
+use crate::perpetual::plan::PartyOutcome;
 use crate::perpetual::{Standing, State, id_of, mode_of};
 use crate::risk::perpetual::position::Filled;
 use crate::risk::perpetual::units::VALUE_MAX;
@@ -13,7 +13,7 @@ use crate::risk::perpetual::{fee, isolated, units};
 
 /// What one side of a fill comes to.
 #[derive(Clone, Copy)]
-pub(crate) struct Leg {
+pub(crate) struct PositionChange {
     /// The position after it is in there.
     pub(crate) filled: Filled,
     /// Of the holding after it.
@@ -25,7 +25,7 @@ pub(crate) struct Leg {
     pub(crate) covered: Money,
 }
 
-impl Leg {
+impl PositionChange {
     /// Changes the holding of before to that of after.
     #[inline]
     pub(crate) fn put(&self, holding: &mut HotHolding) {
@@ -52,7 +52,7 @@ impl Leg {
 
     /// Changes a party to what it is after it.
     #[inline]
-    pub(super) fn put_on(&self, party: &mut Party) {
+    pub(super) fn put_on(&self, party: &mut PartyOutcome) {
         self.put(&mut party.holding);
         party.record.wallet = self.wallet;
     }
@@ -99,7 +99,7 @@ impl State {
     /// One side of a fill of `quantity` worth `value`, with its fee. `None`: an isolated opening that the wallet does not
     /// bear, or numbers out of range.
     #[inline(always)]
-    pub(crate) fn leg(
+    pub(crate) fn position_change(
         &self,
         index: usize,
         holding: &HotHolding,
@@ -107,16 +107,16 @@ impl State {
         is_isolated: bool,
         side: Side,
         (quantity, value, fee): (Quantity, Money, Money),
-    ) -> Option<Leg> {
+    ) -> Option<PositionChange> {
         let terms = (quantity, value, fee);
         let (filled, open_fees) = holding.position().fill_with_fees(side, terms, holding.open_fees)?;
         let realised = holding.realised.checked_add(filled.realised)?;
         if is_isolated {
             let [isolated, wallet, covered] = self.isolated_leg(index, holding, wallet, (filled, fee))?;
-            return Some(Leg { filled, isolated, open_fees, realised, wallet, covered });
+            return Some(PositionChange { filled, isolated, open_fees, realised, wallet, covered });
         }
         let wallet = wallet.checked_add(filled.realised)?.checked_sub(fee)?;
-        Some(Leg { filled, isolated: holding.isolated, open_fees, realised, wallet, covered: 0 })
+        Some(PositionChange { filled, isolated: holding.isolated, open_fees, realised, wallet, covered: 0 })
     }
 
     /// Isolated and cross wallet after a fill of an isolated position, and what the fund pays for it.
@@ -152,28 +152,40 @@ impl State {
     /// Whether an account of this market alone has more after a leg than its position is worth then: rates are below 1, so no margin
     /// needs to be asked for.
     #[inline(always)]
-    pub(super) fn has_ample(&self, index: usize, party: &Party, leg: &Leg, covered: Money) -> Option<bool> {
-        let Party { ref record, ref holding, .. } = *party;
+    pub(super) fn has_ample(
+        &self,
+        index: usize,
+        party: &PartyOutcome,
+        change: &PositionChange,
+        covered: Money,
+    ) -> Option<bool> {
+        let PartyOutcome { ref record, ref holding, .. } = *party;
         if covered != 0 || !record.is_alone_in(index) || mode_of(record, holding) == MarginMode::Isolated {
             return Some(false);
         }
-        let position = leg.filled.position;
+        let position = change.filled.position;
         let (notional, value) = units::notional_and_value(position.quantity, self.mark(index))?;
-        Some(leg.wallet.checked_add(value.checked_sub(position.cost)?)? >= notional)
+        Some(change.wallet.checked_add(value.checked_sub(position.cost)?)? >= notional)
     }
 
     /// Whether an account may take a leg that opens exposure: its scopes are not below maintenance after it, and the fund pays
     /// nothing that [`State::may_cover`] does not allow.
     #[inline(never)]
-    pub(super) fn bears(&self, index: usize, party: &Party, leg: &Leg, covered: Money) -> Option<bool> {
-        let Party { account, ref record, holding: ref before, .. } = *party;
-        let after = leg.after(before);
+    pub(super) fn bears(
+        &self,
+        index: usize,
+        party: &PartyOutcome,
+        change: &PositionChange,
+        covered: Money,
+    ) -> Option<bool> {
+        let PartyOutcome { account, ref record, holding: ref before, .. } = *party;
+        let after = change.after(before);
         if mode_of(record, &after) == MarginMode::Isolated
             && (self.room(index, &after)? < 0 || !self.may_cover(index, before, covered)?)
         {
             return Some(false);
         }
-        let cross = self.cross_with(account, leg.wallet, Some((index, &after)))?;
+        let cross = self.cross_with(account, change.wallet, Some((index, &after)))?;
         Some(cross.positions == 0 || cross.equity >= cross.maintenance)
     }
 
@@ -181,23 +193,29 @@ impl State {
     /// before, and what it has lost beyond all it had is no more than before: its loss would be the fund's, and the other side's
     /// gain. A stop that comes to run below maintenance may close at prices that cost less than the margin they free.
     #[inline(never)]
-    pub(super) fn bears_close(&self, index: usize, party: &Party, leg: &Leg, covered: Money) -> Option<bool> {
-        let Party { account, ref record, holding: ref before, .. } = *party;
-        let after = leg.after(before);
+    pub(super) fn bears_close(
+        &self,
+        index: usize,
+        party: &PartyOutcome,
+        change: &PositionChange,
+        covered: Money,
+    ) -> Option<bool> {
+        let PartyOutcome { account, ref record, holding: ref before, .. } = *party;
+        let after = change.after(before);
         if mode_of(record, before) == MarginMode::Isolated {
             let new = Lack::of(self.isolated(index, &after)?)?.and(covered)?;
             if new.of_margin != 0 && !new.is_within(&Lack::of(self.isolated(index, before)?)?) {
                 return Some(false);
             }
             // Of a fill with oneself the other leg may have moved margin to the position, and this one may have lost it.
-            if leg.wallet >= record.wallet {
+            if change.wallet >= record.wallet {
                 return Some(true);
             }
-            let cross = self.cross_with(account, leg.wallet, Some((index, &after)))?;
+            let cross = self.cross_with(account, change.wallet, Some((index, &after)))?;
             return Some(cross.positions == 0 || cross.equity >= cross.maintenance);
         }
         let lack = |cross: Standing| Lack::of((cross.equity, cross.maintenance));
-        let new = lack(self.cross_with(account, leg.wallet, Some((index, &after)))?)?;
+        let new = lack(self.cross_with(account, change.wallet, Some((index, &after)))?)?;
         Some(
             new.of_margin == 0
                 || new.is_within(&lack(self.cross_with(account, record.wallet, Some((index, before)))?)?),
@@ -251,12 +269,12 @@ impl State {
     }
 
     /// Puts a leg into place.
-    pub(crate) fn put_leg(&mut self, account: AccountId, index: usize, leg: &Leg) {
+    pub(crate) fn apply_change(&mut self, account: AccountId, index: usize, change: &PositionChange) {
         let holding = self.touch(account, index);
         let before = holding.quantity;
-        leg.put(holding);
-        *self.wallet_mut(account) = leg.wallet;
-        self.cover(account, index, leg.covered);
+        change.put(holding);
+        *self.wallet_mut(account) = change.wallet;
+        self.cover(account, index, change.covered);
         self.settle_in(account, index, before);
     }
 
@@ -274,7 +292,7 @@ impl State {
     pub(super) fn settle_in(&mut self, account: AccountId, index: usize, before: Quantity) {
         self.enlist(account, index, before);
         self.resize(account, index, before);
-        self.suspect(account);
+        self.mark_for_check(account);
     }
 
     /// Notes that orders are to be trimmed to a position that was `before`.

@@ -60,7 +60,7 @@ fn largest(pairs: impl IntoIterator<Item = Pair>) -> Pair {
 
 /// At which marks a position's scope must be tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Threshold {
+pub(crate) enum TriggerMark {
     /// There is no position, or its scope need not be looked at until something else happens.
     Never,
     /// At any mark.
@@ -71,16 +71,16 @@ pub(crate) enum Threshold {
     Above(Price),
 }
 
-impl Threshold {
+impl TriggerMark {
     /// The mark of a long position, that of a short one below 0. Marks are above 0.
     #[inline]
     fn key(self) -> i64 {
         match self {
-            Threshold::Never => NEVER,
-            Threshold::Always => ALWAYS,
-            Threshold::Below(mark) => mark.max(NEVER),
-            Threshold::Above(mark) if mark > 0 => -mark,
-            Threshold::Above(_) => ALWAYS,
+            TriggerMark::Never => NEVER,
+            TriggerMark::Always => ALWAYS,
+            TriggerMark::Below(mark) => mark.max(NEVER),
+            TriggerMark::Above(mark) if mark > 0 => -mark,
+            TriggerMark::Above(_) => ALWAYS,
         }
     }
 }
@@ -185,11 +185,11 @@ fn first_passed<T>(all: &[T], range: Range<usize>, is_passed: impl Fn(&T) -> boo
 
 /// See the module.
 #[derive(Default)]
-pub(crate) struct Bands {
+pub(crate) struct LiquidationIndex {
     markets: Vec<Tree>,
 }
 
-impl Bands {
+impl LiquidationIndex {
     /// Adds a market, with memory for `accounts`.
     pub(crate) fn list(&mut self, accounts: usize, pages: Pages) {
         self.markets.push(Tree::new(accounts, pages));
@@ -197,7 +197,7 @@ impl Bands {
 
     /// Gives a position its threshold.
     #[inline]
-    pub(crate) fn set(&mut self, index: usize, account: AccountId, threshold: Threshold) {
+    pub(crate) fn set(&mut self, index: usize, account: AccountId, threshold: TriggerMark) {
         self.markets[index].set(account, threshold.key());
     }
 
@@ -236,9 +236,9 @@ mod tests {
     #[test]
     fn finds_what_a_walk_over_all_finds_in_ascending_order() {
         for accounts in [1, 7, 64, 65, 600] {
-            let mut bands = Bands::default();
+            let mut bands = LiquidationIndex::default();
             bands.list(accounts, Pages::Small);
-            let mut model: BTreeMap<AccountId, Threshold> = BTreeMap::new();
+            let mut model: BTreeMap<AccountId, TriggerMark> = BTreeMap::new();
             let mut random = accounts as u64;
             let mut next = |bound: u64| {
                 random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -249,19 +249,19 @@ mod tests {
                 let account = next(900) as AccountId;
                 let price = 1 + next(1_000) as Price;
                 let threshold = match next(8) {
-                    0 | 1 => Threshold::Never,
-                    2 if next(20) == 0 => Threshold::Always,
-                    3..=5 => Threshold::Below(price),
-                    _ => Threshold::Above(price),
+                    0 | 1 => TriggerMark::Never,
+                    2 if next(20) == 0 => TriggerMark::Always,
+                    3..=5 => TriggerMark::Below(price),
+                    _ => TriggerMark::Above(price),
                 };
                 bands.set(0, account, threshold);
                 model.insert(account, threshold);
                 let mark = 1 + next(1_000) as Price;
-                let passed = |threshold: &Threshold| match *threshold {
-                    Threshold::Never => false,
-                    Threshold::Always => true,
-                    Threshold::Below(price) => mark < price,
-                    Threshold::Above(price) => mark > price,
+                let passed = |threshold: &TriggerMark| match *threshold {
+                    TriggerMark::Never => false,
+                    TriggerMark::Always => true,
+                    TriggerMark::Below(price) => mark < price,
+                    TriggerMark::Above(price) => mark > price,
                 };
                 let from = next(950) as AccountId;
                 let expected =

@@ -3,7 +3,7 @@
 
 use super::account::{HotAccount, HotHolding};
 use super::market::Symbol;
-use super::{Pools, State, id_of, mode_of};
+use super::{State, VenueLedger, id_of, mode_of};
 use crate::book::Mutation;
 use crate::emit::{Emitter, depth_event};
 use crate::event::{Event, Outbox, Payload, PerpetualPools, PerpetualPosition, PerpetualWallet, Sink};
@@ -11,7 +11,7 @@ use crate::ids::{AccountId, FEE_ACCOUNT, Sequence};
 use crate::money::Money;
 
 /// See the module.
-pub(crate) struct Facts {
+pub(crate) struct EventWriter {
     sequence: Sequence,
     time_ns: i64,
     /// The last `count` are the command's; what is before stands in memory that was lent.
@@ -21,21 +21,21 @@ pub(crate) struct Facts {
     /// Between start and end of a command that keeps them.
     are_kept: bool,
     /// As the command found them.
-    pools: Pools,
+    ledger: VenueLedger,
     fund: Money,
 }
 
-impl Facts {
+impl EventWriter {
     /// Nothing told.
-    pub(crate) fn new() -> Facts {
-        Facts {
+    pub(crate) fn new() -> EventWriter {
+        EventWriter {
             sequence: 0,
             time_ns: 0,
             events: Outbox::new(4096),
             count: 0,
             is_lent: false,
             are_kept: false,
-            pools: Pools::default(),
+            ledger: VenueLedger::default(),
             fund: 0,
         }
     }
@@ -86,40 +86,41 @@ impl Facts {
 impl State {
     /// Starts a command, whose events go to where `emitter` keeps them if it lends that.
     #[inline(always)]
-    pub(crate) fn start_facts<S: Sink>(
+    pub(crate) fn begin_events<S: Sink>(
         &mut self,
         (sequence, time_ns): (Sequence, i64),
         emitter: &mut Emitter<'_, S>,
     ) {
         let fund = self.wallet(FEE_ACCOUNT);
-        let facts = &mut self.facts;
-        (facts.sequence, facts.time_ns, facts.pools, facts.fund) = (sequence, time_ns, self.pools, fund);
-        facts.is_lent = emitter.lend(&mut facts.events);
-        (facts.are_kept, facts.count) = (true, 0);
-        if !facts.is_lent {
-            facts.events.clear();
+        let writer = &mut self.writer;
+        (writer.sequence, writer.time_ns, writer.ledger, writer.fund) =
+            (sequence, time_ns, self.ledger, fund);
+        writer.is_lent = emitter.lend(&mut writer.events);
+        (writer.are_kept, writer.count) = (true, 0);
+        if !writer.is_lent {
+            writer.events.clear();
         }
     }
 
     /// Tells what an account holds in a market.
     pub(crate) fn tell_position(&mut self, account: AccountId, index: usize) {
-        let State { symbols, accounts, holdings, facts, .. } = self;
+        let State { symbols, accounts, holdings, writer, .. } = self;
         let (record, holding) = (accounts.get(account), holdings[index].get(account));
-        facts.emit(position_event((account, index), &symbols[index], (record, holding)));
+        writer.emit(position_event((account, index), &symbols[index], (record, holding)));
     }
 
     /// Tells a cross wallet; the fund's waits for the end of the command.
     pub(crate) fn tell_wallet(&mut self, account: AccountId) {
         if account != FEE_ACCOUNT {
             let wallet = self.wallet(account);
-            self.facts.emit(PerpetualWallet { account, reserved: 0, wallet });
+            self.writer.emit(PerpetualWallet { account, reserved: 0, wallet });
         }
     }
 
     /// Tells what the command as a whole changed.
     #[inline(always)]
-    pub(crate) fn finish_facts(&mut self) {
-        let is_changed = self.wallet(FEE_ACCOUNT) != self.facts.fund || self.pools != self.facts.pools;
+    pub(crate) fn finish_events(&mut self) {
+        let is_changed = self.wallet(FEE_ACCOUNT) != self.writer.fund || self.ledger != self.writer.ledger;
         if is_changed {
             self.tell_pools();
         }
@@ -128,11 +129,11 @@ impl State {
     #[inline(never)]
     fn tell_pools(&mut self) {
         let fund = self.wallet(FEE_ACCOUNT);
-        if fund != self.facts.fund {
-            self.facts.emit(PerpetualWallet { account: FEE_ACCOUNT, reserved: 0, wallet: fund });
+        if fund != self.writer.fund {
+            self.writer.emit(PerpetualWallet { account: FEE_ACCOUNT, reserved: 0, wallet: fund });
         }
-        if self.pools != self.facts.pools {
-            self.facts.emit(pools_event(&self.pools));
+        if self.ledger != self.writer.ledger {
+            self.writer.emit(ledger_event(&self.ledger));
         }
     }
 }
@@ -158,11 +159,11 @@ pub(crate) fn position_event(
 }
 
 /// Pools as an event.
-pub(crate) fn pools_event(pools: &Pools) -> PerpetualPools {
+pub(crate) fn ledger_event(ledger: &VenueLedger) -> PerpetualPools {
     PerpetualPools {
-        fees: pools.fees,
-        affiliates: pools.affiliates,
-        deposits: pools.deposits,
-        deficit: u64::from(pools.deficit),
+        fees: ledger.fees,
+        affiliates: ledger.affiliates,
+        deposits: ledger.net_deposits,
+        deficit: u64::from(ledger.deficit),
     }
 }
