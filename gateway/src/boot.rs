@@ -9,11 +9,8 @@ pub mod genesis;
 mod stages;
 mod supervisor;
 
-use crate::chain;
-use crate::clock::{Agreement, Clock};
 use crate::config::Config;
 use crate::feed;
-use crate::ingress::{CommandProducer, DiskHeadroom, EngineState};
 use crate::operations;
 use crate::routes::ROUTES;
 use crate::server::router::Router;
@@ -22,6 +19,8 @@ use crate::worker::edge::Edge;
 use crate::worker::{Shared, Worker};
 pub use error::BootError;
 use ringside_auth::Authenticator;
+use ringside_commands::clock::{Agreement, Clock};
+use ringside_commands::ingress::{CommandProducer, DiskHeadroom, EngineState};
 use ringside_core::command::{Body, Command, PerpetualState};
 use ringside_core::pin::pin_current_thread;
 use ringside_persist::recover::follower::FollowerStatus;
@@ -74,13 +73,14 @@ pub fn run_and_tell(
              of; where there was none, the last change of that file was damaged and is lost"
         );
     }
-    let signer = chain::parts::signer(&config, &clock, &auth.tokens)?;
+    let chain = Arc::new(config.chain());
+    let signer = ringside_chain::parts::signer(&chain, &clock, &auth.tokens)?;
     let address = signer.as_ref().map(|signer| signer.address());
-    let parts = chain::thread::Parts {
-        watch: config.vault_address.and_then(|vault| chain::parts::watch(&config, vault.0, address)),
-        former: (!config.chain_nodes.is_empty()).then(|| chain::parts::former(&config)),
+    let parts = ringside_chain::thread::Parts {
+        watch: chain.vault.and_then(|vault| ringside_chain::parts::watch(&chain, vault, address)),
+        former: (!chain.nodes.is_empty()).then(|| ringside_chain::parts::former(&chain)),
         signer,
-        referrals: Some(chain::parts::discounts(&config)),
+        referrals: Some(ringside_chain::parts::discounts(&chain)),
     };
     let shutdown = CancellationToken::new();
     let router = Arc::new(Router::new(ROUTES)?);
@@ -128,8 +128,8 @@ pub fn run_and_tell(
     if let Some(figures) = parts.watch.as_ref().and_then(|watch| watch.figures()) {
         shared.metrics.add_nodes(figures);
     }
-    let chained =
-        chain::thread::start(shared.for_chain(), parts, shutdown.clone()).map_err(BootError::Thread)?;
+    let chained = ringside_chain::thread::start(shared.for_chain(), parts, shutdown.clone())
+        .map_err(BootError::Thread)?;
     let address = server.address();
     let mut supervisor = Supervisor::new(|name| std::env::var_os(name));
     supervisor.ready(&format!("running on {address}"));

@@ -12,12 +12,12 @@ mod replay;
 mod signer;
 
 use crate::boot::{self, ViewFold};
-use crate::clock::Clock;
 use crate::config::{Config, LogFormat};
 use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
 use ringside_auth::operators::Operators;
 use ringside_auth::rotate::{Rotated, rotate};
+use ringside_commands::clock::Clock;
 use ringside_core::Engine;
 use ringside_persist::read::verify::verify;
 use ringside_persist::recover::backup::Until;
@@ -180,7 +180,7 @@ enum Action {
     Manual,
     /// Signs releases for an exchange that is another process: over a Unix socket, from a log and caps of its own.
     Signer {
-        /// Its settings, see `gateway/src/chain/signer/settings.rs`.
+        /// Its settings, see `gateway/chain/src/signer/settings.rs`.
         #[arg(long)]
         settings: PathBuf,
     },

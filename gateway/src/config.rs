@@ -12,18 +12,20 @@ pub mod feed;
 mod origin;
 mod value;
 
-use feed::{Feed, NodeUrl, Url};
+use feed::Feed;
 pub use origin::Origin;
 use ringside_auth::cidr::Cidr;
+use ringside_auth::secret::Secret;
+use ringside_chain::WITHDRAWAL_LIFETIME_MAX_S;
 use ringside_core::command::DECIMALS_MAX;
+use ringside_outbound::url::{NodeUrl, Url};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 pub use value::{
-    Acknowledge, Cores, LogFormat, Secret, Size, StorageKind, Threading, TokenAmount, Value, WaitKind,
-    Wallet, Wanted,
+    Acknowledge, Cores, LogFormat, Size, StorageKind, Threading, TokenAmount, Value, WaitKind, Wallet, Wanted,
 };
 use zeroize::Zeroizing;
 
@@ -38,10 +40,6 @@ const NOT_SETTINGS: &[&str] = &[
     "RINGSIDE_NEW_KEY_ENCRYPTION_KEY",
     "RINGSIDE_SEED",
 ];
-
-/// Longest life of a withdrawal's authorization, in seconds (`spot.md` 10). Caps of a day count on it, so neither a signer nor a
-/// venue's settings know a longer one.
-pub const WITHDRAWAL_LIFETIME_MAX_S: u64 = 86_400;
 
 /// Most gateway threads: each has a lane of its own, as the chain and the process itself have, and an epoch numbers 256.
 const WORKERS_MAX: usize = 254;
@@ -523,6 +521,34 @@ impl Config {
     /// Whether a login of version 1 is taken.
     pub fn takes_login_version_1(&self) -> bool {
         self.login_version_1.unwrap_or(self.test_deployment)
+    }
+
+    /// What it says of its chain.
+    pub fn chain(&self) -> ringside_chain::Settings {
+        let address = |wallet: Option<Wallet>| wallet.map(|wallet| wallet.0);
+        ringside_chain::Settings {
+            chain_id: self.chain_id,
+            nodes: self.chain_nodes.clone(),
+            agreement: self.chain_agreement,
+            confirmations: self.chain_confirmations,
+            wants_finalized: self.chain_finalized,
+            every: self.chain_every,
+            patience: self.chain_patience,
+            stalled_after: self.chain_stalled_after,
+            vault: address(self.vault_address),
+            vault_name: self.vault_name.clone(),
+            vault_block: self.vault_block,
+            df: address(self.df_address),
+            usdt: address(self.usdt_address),
+            usdt_decimals: self.usdt_decimals,
+            signer_settings: self.signer_settings.clone(),
+            signer_socket: self.signer_socket.clone(),
+            signer_address: address(self.signer_address),
+            signer_key: self.signer_key.clone(),
+            signer_patience: self.signer_patience,
+            referral: address(self.referral_address),
+            referral_every: self.referral_every,
+        }
     }
 
     /// What it says of who may ask.

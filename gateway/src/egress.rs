@@ -10,9 +10,9 @@ mod figures;
 pub use command_events::CommandEvents;
 pub use figures::EgressFigures;
 
-use crate::clock::Clock;
-use crate::ingress::{Reply, ReplyQueue};
 use command_events::Spans;
+use ringside_commands::clock::Clock;
+use ringside_commands::ingress::{Reply, ReplyQueue};
 use ringside_core::agent::Agent;
 use ringside_core::command;
 use ringside_core::event::{self, Event, Kind};

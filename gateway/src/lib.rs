@@ -1,30 +1,25 @@
 //! The edge of the exchange: HTTP in, commands into the rings, events out of them, views for reads.
 //!
 //! A request passes `server` (socket, router), `http` (limits), `auth` (who asks), `api` (one row per route) and a `dialect`
-//! (text into commands, views into text). A change of state leaves through `ingress`; a read is answered from `view`;
-//! what a client listens to is told by `push`, which hangs in `egress`, and sent by `ws`. Prices of the outside enter through `feed`, what happens on a chain through `chain`.
+//! (text into commands, views into text). A change of state leaves through the crate `commands`; a read is answered from
+//! `views`; what a client listens to is told by `push`, which hangs in `egress`, and sent by `ws`. Prices of the outside enter through
+//! `feed`, what happens on a chain through the crate `chain`.
 //!
 //! What is deliberately absent: no matching, no balance arithmetic, no journal. Only `boot` knows that a journal exists, only `archive` and
 //! `boot` that there is an archive.
 
 pub mod api;
 pub mod boot;
-pub mod chain;
-pub mod clock;
 pub mod command_line;
 pub mod config;
 pub mod dialect;
 pub mod egress;
 pub mod feed;
 pub mod http;
-pub mod ingress;
 pub mod metrics;
 pub mod operations;
-pub mod outbound;
-pub mod proof;
 pub mod push;
 pub mod routes;
 pub mod server;
-pub mod tls;
 pub mod worker;
 pub mod ws;

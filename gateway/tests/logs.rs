@@ -6,8 +6,9 @@
 mod exchange;
 
 use exchange::Exchange;
+use ringside_auth::secret::Secret;
 use ringside_auth::typed_data::{Login, address_of_key};
-use ringside_gateway::config::{Secret, Value as _};
+use ringside_gateway::config::Value as _;
 use ringside_wire::address::address_text;
 use serde_json::{Value, json};
 use std::io::{self, Write};

@@ -3,6 +3,7 @@
 //! Files lie in a folder of mode 0700 and have mode 0600; one that others can read is refused, because whoever copied it
 //! that way may have shown it already.
 
+use std::fmt;
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
@@ -49,6 +50,28 @@ pub enum SecretError {
     /// No randomness.
     #[error(transparent)]
     Random(#[from] RandomError),
+}
+
+/// A secret given by configuration. Never shown; wiped when dropped.
+#[derive(Clone)]
+pub struct Secret(Zeroizing<String>);
+
+impl Secret {
+    /// Of what a setting says.
+    pub fn new(text: String) -> Secret {
+        Secret(Zeroizing::new(text))
+    }
+
+    /// The secret itself.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(set)")
+    }
 }
 
 /// Fills `bytes` from the system's cryptographic random source.

@@ -4,12 +4,12 @@
 use super::docs::{ADDRESS_SENT, Field, Param, Shape};
 use super::{Call, Error, Method, Route, Weight, later, now};
 use crate::dialect::spot::refusal::{self, Refusal};
-use crate::ingress::Priority;
 use crate::worker::Worker;
 use ringside_auth::access::Auth;
 use ringside_auth::login::{Claim, LoginRefusal, nonce_text};
 use ringside_auth::nonce::NONCE_LIFE_S;
 use ringside_auth::secret;
+use ringside_commands::ingress::Priority;
 use ringside_core::command::{Command, CreateAccount};
 use ringside_core::ids::{AccountId, Address};
 use ringside_wire::access::{LoginNonce, LoginToken, TokenType};
@@ -155,7 +155,7 @@ pub(crate) async fn account_of(worker: &Worker, address: Address) -> Result<Acco
         return Ok(account);
     }
     let create = Command::new(CreateAccount { address, reserved: 0 });
-    let reply = worker.ingress.submit(create, Priority::Internal).await?;
+    let reply = worker.ingress.submit(create, Priority::Internal).await.map_err(super::spot::unavailable)?;
     match reply.done.rejected() {
         None => Ok(reply.done.account),
         Some(reject) => Err(internal(format!("an account was refused: {reject:?}"))),

@@ -2,11 +2,11 @@
 //! called belong to the dialects: `spot/withdrawal.rs`, and the routes of accounts.
 
 use super::{Call, Response};
-use crate::chain::Consent;
-use crate::chain::withdrawal_signing::NotSigned;
 use crate::dialect::spot::id::{ParsedUuid, parse};
 use crate::dialect::spot::withdrawal::{authorization, shown};
-use crate::ingress::{Priority, Unavailable};
+use ringside_chain::Consent;
+use ringside_chain::withdrawal_signing::NotSigned;
+use ringside_commands::ingress::{Priority, Unavailable};
 use ringside_core::command::{Command, DECIMALS_MAX, Ledger, RequestWithdrawal, WithdrawalStatus};
 use ringside_core::ids::{AccountId, Address, AssetName, WithdrawalId, padded};
 use ringside_core::money::{AMOUNT_UNIT, Amount};

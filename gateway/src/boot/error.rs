@@ -1,6 +1,5 @@
 //! Why the exchange does not start, or had to stop.
 
-use crate::chain;
 use crate::server::router::RouterError;
 use ringside_auth::AuthError;
 use ringside_auth::secret::SecretError;
@@ -54,7 +53,7 @@ pub enum BootError {
     Persist(#[from] PersistError),
     /// The signer of withdrawals.
     #[error("signer: {0}")]
-    Signer(#[from] chain::parts::PartsError),
+    Signer(#[from] ringside_chain::parts::PartsError),
     /// History.
     #[error(transparent)]
     Archive(#[from] ArchiveError),

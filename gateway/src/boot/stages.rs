@@ -9,13 +9,13 @@
 //! views.
 
 use super::error::BootError;
-use crate::clock::Clock;
 use crate::config::{Acknowledge, Config, StorageKind, Threading, WaitKind};
 use crate::egress::Egress;
-use crate::ingress::{CommandProducer, ReplyQueue};
-use crate::proof::Proofs;
 use crate::push::pusher::Pusher;
 use crate::worker::Shared;
+use ringside_chain::proof::Proofs;
+use ringside_commands::clock::Clock;
+use ringside_commands::ingress::{CommandProducer, ReplyQueue};
 use ringside_core::agent::{Activity, Agent, Runner, Running};
 use ringside_core::command::Command;
 use ringside_core::event::{Event, Kind};

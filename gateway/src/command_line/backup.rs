@@ -16,12 +16,12 @@
 //! enable or make anew ([`Credentials`]), unless who restores says otherwise.
 
 use crate::boot::{self, ViewFold};
-use crate::clock::Clock;
 use crate::config::Config;
 use crate::feed::registry;
 use anyhow::{Context, Result, bail, ensure};
 use ringside_auth::key_log::{KeyLog, Record};
 use ringside_auth::{logout, operators};
+use ringside_commands::clock::Clock;
 use ringside_core::Engine;
 use ringside_core::ids::{AccountId, Sequence};
 use ringside_persist::archive::sqlite::Sqlite;

@@ -1,12 +1,12 @@
 //! A client of a running exchange for the subcommands that speak to one: JSON. It knows no route but those of the login.
 
-use crate::outbound::Outbound;
-use crate::tls::Trust;
 use anyhow::{Context, Result, anyhow, bail};
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::{Method, Request, StatusCode};
 use ringside_auth::typed_data::{Login, Venue, address_of_key};
+use ringside_outbound::Outbound;
+use ringside_outbound::tls::Trust;
 use ringside_wire::address::address_text;
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -6,9 +6,9 @@
 mod traders;
 
 use crate::boot::{self, BootError};
-use crate::clock::Clock;
 use crate::config::Config;
 use ringside_auth::Authenticator;
+use ringside_commands::clock::Clock;
 use sha2::{Digest, Sha256};
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -1,10 +1,10 @@
 //! `ringside signer`: the signer of releases as a process of its own.
 
-use crate::chain::Signer;
-use crate::chain::signer::settings::{SettingsError, SignerSettings};
-use crate::chain::signer::{LocalSigner, OpenError, process};
-use crate::clock::Clock;
-use crate::config::Secret;
+use ringside_auth::secret::Secret;
+use ringside_chain::Signer;
+use ringside_chain::signer::settings::{SettingsError, SignerSettings};
+use ringside_chain::signer::{LocalSigner, OpenError, process};
+use ringside_commands::clock::Clock;
 use std::convert::Infallible;
 use std::io::Write;
 use std::path::Path;

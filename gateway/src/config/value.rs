@@ -3,15 +3,14 @@
 use super::origin::Origin;
 use crate::dialect::fapi::text;
 use ringside_auth::cidr::Cidr;
+use ringside_auth::secret::Secret;
 use ringside_core::ids::Address;
 use ringside_core::money::{AMOUNT_UNIT, Amount};
 use ringside_wire::address::parse_address;
 use ringside_wire::decimal;
-use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
-use zeroize::Zeroizing;
 
 /// What a setting's value must be, for the end of "must be ...".
 #[derive(Debug, PartialEq, Eq)]
@@ -231,31 +230,10 @@ fn shortest(number: u64, units: &[(&str, u64)]) -> String {
     format!("{}{unit}", number / factor)
 }
 
-/// A secret given by configuration. Never shown; wiped when dropped.
-#[derive(Clone)]
-pub struct Secret(Zeroizing<String>);
-
-impl Secret {
-    /// The secret itself.
-    pub fn text(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("(set)")
-    }
-}
-
 impl Value for Secret {
     fn parse(text: &str) -> Result<Secret, Wanted> {
         let fits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
-        if fits {
-            Ok(Secret(Zeroizing::new(text.to_owned())))
-        } else {
-            Err(Wanted("visible ASCII without spaces"))
-        }
+        if fits { Ok(Secret::new(text.to_owned())) } else { Err(Wanted("visible ASCII without spaces")) }
     }
     fn show(&self) -> String {
         "(set)".to_owned()

@@ -2,11 +2,11 @@
 
 use super::{FeedError, MESSAGE_LEN_MAX, Newest, PATIENCE, Place, Tell, price};
 use crate::config::feed::PricePaths;
-use crate::outbound::Outbound;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::Request;
 use ringside_core::money::Price;
+use ringside_outbound::Outbound;
 use std::convert::Infallible;
 use std::time::Duration;
 

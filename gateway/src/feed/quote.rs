@@ -59,7 +59,7 @@ impl Quotes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::feed::Url;
+    use ringside_outbound::url::Url;
     use std::time::Duration;
 
     #[test]

@@ -6,10 +6,10 @@
 
 mod page;
 
-use crate::chain::figures::NodesFigures;
 use crate::egress::EgressFigures;
-use crate::ingress::WorkerFigures;
 pub use page::{Kind, Page, Seconds};
+use ringside_chain::figures::NodesFigures;
+use ringside_commands::ingress::WorkerFigures;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 

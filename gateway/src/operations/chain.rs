@@ -1,9 +1,9 @@
 //! Withdrawals, the signer and the chain's nodes, for a deployment that has any of them: what is not configured is not on the page.
 
-use crate::chain::figures::NodesFigures;
-use crate::chain::signer::figures::Outcome;
 use crate::metrics::{Kind, Page, Seconds};
 use crate::worker::Shared;
+use ringside_chain::figures::NodesFigures;
+use ringside_chain::signer::figures::Outcome;
 use ringside_core::command::{DepositStatus, Ledger, WithdrawalStatus, pause};
 use ringside_core::event::AlarmReason;
 use ringside_views::Views;
@@ -116,7 +116,7 @@ fn nodes(page: &mut Page, figures: &NodesFigures) {
     for (turns, outcome) in figures.turns.iter().zip(["done", "in_doubt"]) {
         page.sample(&[("outcome", outcome)], turns.get());
     }
-    let mut each = |name, kind, help, of: fn(&crate::chain::figures::NodeFigures) -> u64| {
+    let mut each = |name, kind, help, of: fn(&ringside_chain::figures::NodeFigures) -> u64| {
         page.family(name, kind, help);
         for node in &figures.nodes {
             page.sample(&[("node", &node.name)], of(node));

@@ -1,8 +1,8 @@
 //! Figures of the edge and of the way of commands, as the page shows them.
 
-use crate::ingress::{Unavailable, WorkerFigures};
 use crate::metrics::{Kind, Page};
 use crate::worker::Shared;
+use ringside_commands::ingress::{Unavailable, WorkerFigures};
 use ringside_core::command;
 use ringside_core::event::LiquidationStep;
 use ringside_core::figures::Counter;

@@ -2,8 +2,8 @@
 
 use crate::dialect::fapi::text;
 use crate::metrics::{Kind, Page, Seconds};
-use crate::proof::ProvenToken;
 use crate::worker::Shared;
+use ringside_chain::proof::ProvenToken;
 use ringside_core::ids;
 use ringside_core::money::Amount;
 

@@ -5,9 +5,9 @@
 
 use super::envelope::{Form, Push};
 use super::topic::{Topic, TopicMap};
-use crate::clock::Clock;
 use crossbeam::queue::SegQueue;
 use parking_lot::Mutex;
+use ringside_commands::clock::Clock;
 use ringside_core::figures::Counter;
 use ringside_core::ids::{AccountId, FIRST_PERPETUAL, MarketId};
 use ringside_core::money::Price;

@@ -6,23 +6,22 @@ pub mod approvals;
 pub mod edge;
 pub mod idempotency_cache;
 
-use crate::chain;
-use crate::chain::sink::SeenEvents;
-use crate::chain::withdrawal_signing::SigningQueue;
-use crate::clock::{Agreement, Clock};
 use crate::config::Config;
 use crate::feed;
 use crate::feed::quote::Quotes;
 use crate::feed::registry::Feeds;
-use crate::ingress::{EngineState, Ingress, ReplyQueue, SharedEngineState, WorkerFigures};
 use crate::metrics::Metrics;
-use crate::proof::Proofs;
 use crate::push::registry::SubscriptionRegistry;
 use crate::push::sessions::Sessions;
 use adl_ranking::Ranks;
 use edge::Edge;
 use idempotency_cache::IdempotencyCache;
 use ringside_auth::Accounts;
+use ringside_chain::proof::Proofs;
+use ringside_chain::sink::SeenEvents;
+use ringside_chain::withdrawal_signing::SigningQueue;
+use ringside_commands::clock::{Agreement, Clock};
+use ringside_commands::ingress::{EngineState, Ingress, ReplyQueue, SharedEngineState, WorkerFigures};
 use ringside_core::ids::{AccountId, Address};
 use ringside_views::archive::History;
 use ringside_views::{MarketReader, SharedViews};
@@ -48,6 +47,8 @@ pub struct Shared {
     pub ports: Vec<Arc<ReplyQueue>>,
     /// The way in of the thread that reads price feeds.
     pub feed_port: Arc<ReplyQueue>,
+    /// What the deployment says of its chain.
+    pub chain: Arc<ringside_chain::Settings>,
     /// The way in of the thread that speaks with the chain.
     pub chain_port: Arc<ReplyQueue>,
     /// Where releases are signed.
@@ -71,7 +72,7 @@ pub struct Shared {
     /// What is counted.
     pub metrics: Metrics,
     /// Referral records of the last seconds.
-    pub referrals: chain::referral::Kept,
+    pub referrals: ringside_chain::referral::Kept,
 }
 
 impl Accounts for Shared {
@@ -95,7 +96,8 @@ impl Shared {
         let (desk, seen) = (Arc::<SigningQueue>::default(), Arc::<SeenEvents>::default());
         let (views, idempotency_cache) = (Arc::<SharedViews>::default(), IdempotencyCache::default());
         let history = History::new(views.clone());
-        let proofs = Arc::new(Proofs::new(&config));
+        let chain = Arc::new(config.chain());
+        let proofs = Arc::new(Proofs::new(chain.chain_id, chain.vault, config.proof_every));
         let registry = Arc::new(SubscriptionRegistry::new(workers, clock.clone()));
         let feeds = Arc::new(Feeds::new(&config));
         let (ranks, quotes, metrics) = (Ranks::default(), Arc::<Quotes>::default(), Metrics::new(workers));
@@ -110,6 +112,7 @@ impl Shared {
             ports,
             feed_port,
             chain_port,
+            chain,
             desk,
             seen,
             proofs,
@@ -120,7 +123,7 @@ impl Shared {
             feeds,
             drafts: tokio::sync::Mutex::new(()),
             metrics,
-            referrals: chain::referral::Kept::default(),
+            referrals: ringside_chain::referral::Kept::default(),
         }
     }
 
@@ -134,9 +137,9 @@ impl Shared {
     }
 
     /// What the thread of the chain has of it.
-    pub fn for_chain(&self) -> chain::thread::Context {
-        chain::thread::Context {
-            config: self.config.clone(),
+    pub fn for_chain(&self) -> ringside_chain::thread::Context {
+        ringside_chain::thread::Context {
+            settings: self.chain.clone(),
             views: self.views.clone(),
             port: self.chain_port.clone(),
             desk: self.desk.clone(),
@@ -176,9 +179,9 @@ pub struct Worker {
     /// What this thread counts.
     pub figures: Arc<WorkerFigures>,
     /// The contract of referral records, where the deployment has one.
-    pub referrals: Option<chain::referral::Reader>,
+    pub referrals: Option<ringside_chain::referral::Reader>,
     /// Contracts of tokens, where there is a node to ask.
-    pub tokens: Option<chain::token::TokenReader>,
+    pub tokens: Option<ringside_chain::token::TokenReader>,
 }
 
 impl Worker {
@@ -192,8 +195,8 @@ impl Worker {
             ingress: Ingress::measured(port, shared.clock.clone(), figures.clone()),
             sessions: Sessions::new(shared.registry.clone(), index, shared.clock.clone()),
             markets: MarketReader::new(shared.views.clone()),
-            referrals: chain::parts::referrals(&shared.config),
-            tokens: chain::parts::tokens(&shared.config),
+            referrals: ringside_chain::parts::referrals(&shared.chain),
+            tokens: ringside_chain::parts::tokens(&shared.chain),
             figures,
             shared,
         }

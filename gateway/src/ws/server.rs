@@ -8,13 +8,13 @@ use super::wire::{self, Socket};
 use crate::api::{Answer, Call, Error, Handler, Method, Response, Route, StatusCode};
 use crate::dialect::fapi;
 use crate::dialect::spot::refusal::{self, Refusal};
-use crate::ingress::EngineState;
 use crate::push::sessions::Connection;
 use crate::worker::Worker;
 use bytes::Bytes;
 use hyper::header::{
     CONNECTION, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
+use ringside_commands::ingress::EngineState;
 use std::rc::Rc;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 

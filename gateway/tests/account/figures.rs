@@ -5,8 +5,8 @@ use crate::exchange::ADMIN_KEY;
 use crate::exchange::chain::{CHAIN, Chain, DF, Fact, Mood, SteeredSigner, VAULT, configure};
 use crate::exchange::venue::Venue;
 use crate::exchange::wallet;
+use ringside_chain::{FinalBlock, FinalRelease, ReleaseKey, Told};
 use ringside_core::event::AlarmReason;
-use ringside_gateway::chain::{FinalBlock, FinalRelease, ReleaseKey, Told};
 use std::collections::BTreeMap;
 
 /// Samples by name and labels.

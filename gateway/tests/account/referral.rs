@@ -3,10 +3,10 @@
 
 use super::venue_with;
 use crate::exchange::venue::Venue;
-use ringside_gateway::chain::parts;
-use ringside_gateway::chain::thread::Parts;
+use ringside_chain::parts;
+use ringside_chain::thread::Parts;
 use ringside_gateway::config::Wallet;
-use ringside_gateway::config::feed::NodeUrl;
+use ringside_outbound::url::NodeUrl;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -204,11 +204,10 @@ fn fees_follow_the_terms_of_the_contract() {
     };
     node.answers(&["0", referrer, "7d0", "3e8", "3e8"]);
     let shutdown = CancellationToken::new();
-    let referrals = Some(parts::discounts(&venue.exchange.shared.config));
+    let referrals = Some(parts::discounts(&venue.exchange.shared.chain));
     let parts = Parts { referrals, ..Parts::default() };
     let thread =
-        ringside_gateway::chain::thread::start(venue.exchange.shared.for_chain(), parts, shutdown.clone())
-            .unwrap();
+        ringside_chain::thread::start(venue.exchange.shared.for_chain(), parts, shutdown.clone()).unwrap();
     let follow = |venue: &mut Venue, bps: u64| {
         let begin = Instant::now();
         while taker(venue).0 != bps {

@@ -6,7 +6,7 @@ use crate::exchange::chain::{CHAIN, Chain, DF, Fact, Mood, SteeredSigner, USDT, 
 use crate::exchange::socket::Socket;
 use crate::exchange::venue::Venue;
 use crate::exchange::wallet;
-use ringside_gateway::chain::{FinalBlock, FinalRelease, ReleaseKey, Told};
+use ringside_chain::{FinalBlock, FinalRelease, ReleaseKey, Told};
 use serde_json::{Value, json};
 
 const REQUEST: &str = "/withdraw/request";

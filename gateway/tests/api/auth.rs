@@ -3,7 +3,7 @@
 use crate::exchange::{self, Answer, Exchange};
 use ringside_auth::Authenticator;
 use ringside_auth::typed_data::{Login, Venue, address_of_key};
-use ringside_gateway::ingress::EngineState;
+use ringside_commands::ingress::EngineState;
 use ringside_wire::address::{address_text, parse_address};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;

@@ -9,7 +9,7 @@ use crate::exchange::{ADMIN_KEY, Answer, Exchange, wallet, wallet_text};
 use ringside_auth::cidr::Cidr;
 use ringside_auth::jwt::{TOKEN_LIFE_S, Tokens};
 use ringside_auth::key::{KeyChange, NewKey};
-use ringside_gateway::ingress::EngineState;
+use ringside_commands::ingress::EngineState;
 use ringside_gateway::push::topic::Kind;
 use ringside_gateway::routes::routes;
 use ringside_wire::refusal::Dialect;

@@ -5,8 +5,8 @@
 use crate::exchange::chain::{CHAIN, Chain, DF, Fact, SteeredSigner, USDT, VAULT, configure};
 use crate::exchange::socket::Socket;
 use crate::exchange::{ADMIN_KEY, Exchange, wallet};
+use ringside_chain::{FinalBlock, FinalDeposit, FinalRelease, ReleaseKey, Replaced, Stop, Told};
 use ringside_core::ids::Address;
-use ringside_gateway::chain::{FinalBlock, FinalDeposit, FinalRelease, ReleaseKey, Replaced, Stop, Told};
 use serde_json::{Value, json};
 
 const LIST: &str = "/api/v1/spot/deposits";

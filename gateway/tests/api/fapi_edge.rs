@@ -5,9 +5,9 @@ use crate::server::{Answer, START_MS, TestServer, WALLET};
 use hmac::{Hmac, KeyInit, Mac};
 use ringside_auth::access::{Auth, Permission};
 use ringside_auth::key::{KeyChange, NewKey};
+use ringside_commands::ingress::DiskHeadroom;
 use ringside_gateway::api::{Call, Handler, Method, Response, Route};
 use ringside_gateway::http::order_rate::OrderCount;
-use ringside_gateway::ingress::DiskHeadroom;
 use ringside_wire::refusal::Dialect;
 use sha2::Sha256;
 

@@ -1,7 +1,7 @@
 //! The page and its files as the server gives them. What a browser makes of them is `scripts/page.sh`'s business.
 
 use crate::exchange::{self, Answer, Exchange};
-use ringside_gateway::config::feed::Url;
+use ringside_outbound::url::Url;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::Read;

@@ -16,7 +16,7 @@
 
 use crate::exchange::transcript::{self, transcripts};
 use crate::exchange::{Answer, Exchange};
-use ringside_gateway::ingress::EngineState;
+use ringside_commands::ingress::EngineState;
 use std::fmt::Write;
 
 struct Transcript {

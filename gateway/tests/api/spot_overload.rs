@@ -1,7 +1,7 @@
 //! What the spot API does when the engine does not keep up, stands still, or holds something back.
 
 use crate::exchange::{ADMIN_KEY, Answer, Exchange, INPUT_SLOTS, OUTPUT_SLOTS, PATIENCE, send, wallet_text};
-use ringside_gateway::ingress::EngineState;
+use ringside_commands::ingress::EngineState;
 use std::net::TcpStream;
 use std::time::Instant;
 

@@ -4,8 +4,8 @@
 use crate::exchange::chain::{CHAIN, Chain, DF, Fact, Mood, SteeredSigner, USDT, VAULT, configure};
 use crate::exchange::socket::Socket;
 use crate::exchange::{ADMIN_KEY, Exchange, send, wallet, wallet_text};
+use ringside_chain::{FinalBlock, FinalRelease, Issued, Release, ReleaseKey, SignedRelease, Told};
 use ringside_core::command::WithdrawalStatus;
-use ringside_gateway::chain::{FinalBlock, FinalRelease, Issued, Release, ReleaseKey, SignedRelease, Told};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 

@@ -3,7 +3,7 @@
 use crate::exchange::socket::{End, Socket};
 use crate::exchange::{self, ADMIN_KEY, Answer, Client, Exchange, wallet, wallet_text};
 use ringside_auth::typed_data::{Login, address_of_key};
-use ringside_gateway::ingress::EngineState;
+use ringside_commands::ingress::EngineState;
 use ringside_wire::address::address_text;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

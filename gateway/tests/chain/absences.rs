@@ -5,10 +5,10 @@ use crate::histories::{Rig, policy};
 use crate::random::{Rerun, seeds};
 use crate::signer::{Folder, sign};
 use crate::world::{Mood, SIGNER, VAULT_NAME};
+use ringside_chain::Stop;
+use ringside_chain::watcher::{Turn, TurnError};
+use ringside_commands::clock::Clock;
 use ringside_core::command::{WithdrawalStatus, pause};
-use ringside_gateway::chain::Stop;
-use ringside_gateway::chain::watcher::{Turn, TurnError};
-use ringside_gateway::clock::Clock;
 
 const UNITS: u128 = 1_000_000_000_000_000_000;
 const ALICE: [u8; 20] = [0xa1; 20];

@@ -5,8 +5,8 @@ use crate::random::{Rerun, seeds};
 use crate::signer::Folder;
 use crate::world::{Mood, hex};
 use bytes::Bytes;
-use ringside_gateway::clock::Clock;
-use ringside_gateway::outbound::OutboundFault;
+use ringside_commands::clock::Clock;
+use ringside_outbound::OutboundFault;
 use serde_json::{Value, json};
 
 /// What a fault does to the answers of a node, and whether two nodes can conclude anything while one of them has it.
@@ -182,8 +182,7 @@ fn a_node_that_lies_lags_or_fails_changes_nothing() {
             }
             let (after, is_paused) = (rig.venue.borrow().cursor(), rig.venue.borrow().is_paused());
             if rig.moods.len() == 3 {
-                let reached =
-                    |cursor: Option<ringside_gateway::chain::FinalBlock>| cursor.map(|cursor| cursor.block);
+                let reached = |cursor: Option<ringside_chain::FinalBlock>| cursor.map(|cursor| cursor.block);
                 assert!(reached(after) > reached(before) && !is_paused, "{context}: two of three go on");
             } else if fault.is_paralysing {
                 // What both had said before is still so.

@@ -3,9 +3,9 @@
 use crate::faults::FAULTS;
 use crate::world::{CHAIN_ID, Mood, Node, World};
 use futures_util::FutureExt;
-use ringside_gateway::chain::figures::NodesFigures;
-use ringside_gateway::chain::provider::Provider;
-use ringside_gateway::chain::quorum::Quorum;
+use ringside_chain::figures::NodesFigures;
+use ringside_chain::provider::Provider;
+use ringside_chain::quorum::Quorum;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ fn nodes_are_counted_by_what_they_say() {
         let height = quorum.height(false).now_or_never().unwrap();
         (height.map(|height| height.head).ok(), quorum.block(5).now_or_never().unwrap().is_ok())
     };
-    let all = |of: fn(&ringside_gateway::chain::figures::NodeFigures) -> u64| -> Vec<u64> {
+    let all = |of: fn(&ringside_chain::figures::NodeFigures) -> u64| -> Vec<u64> {
         figures.nodes.iter().map(of).collect()
     };
     // Two at one address have names of their own.

@@ -1,10 +1,10 @@
 //! Nodes behind real sockets that do what they should not.
 
 use bytes::Bytes;
-use ringside_gateway::chain::http::{ANSWER_LEN_MAX, HttpTransport, Transport};
-use ringside_gateway::config::feed::NodeUrl;
-use ringside_gateway::outbound::OutboundFault;
-use ringside_gateway::tls::Trust;
+use ringside_chain::http::{ANSWER_LEN_MAX, HttpTransport, Transport};
+use ringside_outbound::OutboundFault;
+use ringside_outbound::tls::Trust;
+use ringside_outbound::url::NodeUrl;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;

@@ -5,6 +5,10 @@
 
 use crate::market::df_usdt;
 use crate::world::{CHAIN_ID, Submission, TOKEN, VAULT, World, deposit_hash};
+use ringside_chain::{
+    Counters, FinalBlock, FinalDeposit, FinalRelease, Issued, Local, Release, ReleaseKey, Replaced, Stop,
+    Told, WatchPort,
+};
 use ringside_core::audit::Auditor;
 use ringside_core::command::{
     AdoptWithdrawal, AdvanceChain, Body, Command, Credit, DepositStatus, Ledger, ObserveVault,
@@ -15,10 +19,6 @@ use ringside_core::event::{self, ChainAdvanced, Done, Event, ReleaseAlarm, Rewin
 use ringside_core::ids::{Address, WithdrawalId, padded};
 use ringside_core::reject::Reject;
 use ringside_core::{Engine, EngineConfig};
-use ringside_gateway::chain::{
-    Counters, FinalBlock, FinalDeposit, FinalRelease, Issued, Local, Release, ReleaseKey, Replaced, Stop,
-    Told, WatchPort,
-};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;

@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use futures_util::FutureExt;
-use ringside_gateway::chain::Local;
-use ringside_gateway::chain::http::Transport;
-use ringside_gateway::chain::provider::Provider;
-use ringside_gateway::chain::referral::{Kept, Reader, Rebate, Terms};
-use ringside_gateway::outbound::OutboundFault;
+use ringside_chain::Local;
+use ringside_chain::http::Transport;
+use ringside_chain::provider::Provider;
+use ringside_chain::referral::{Kept, Reader, Rebate, Terms};
+use ringside_outbound::OutboundFault;
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

@@ -3,11 +3,11 @@
 
 use crate::random::Random;
 use bytes::Bytes;
+use ringside_chain::Local;
+use ringside_chain::http::Transport;
+use ringside_chain::release::domain_separator;
 use ringside_core::ids::Address;
-use ringside_gateway::chain::Local;
-use ringside_gateway::chain::http::Transport;
-use ringside_gateway::chain::release::domain_separator;
-use ringside_gateway::outbound::OutboundFault;
+use ringside_outbound::OutboundFault;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

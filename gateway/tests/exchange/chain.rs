@@ -3,12 +3,12 @@
 
 use super::Exchange;
 use parking_lot::Mutex;
-use ringside_core::ids::Address;
-use ringside_gateway::chain::thread::{Parts, start};
-use ringside_gateway::chain::{
+use ringside_chain::thread::{Parts, start};
+use ringside_chain::{
     Consent, FinalBlock, FinalDeposit, FinalRelease, Issued, Local, Release, ReleaseKey, Replaced,
     SignedRelease, Signer, SignerFault, Stop, Told, Watch, WatchPort,
 };
+use ringside_core::ids::Address;
 use ringside_gateway::config::{Config, Wallet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};

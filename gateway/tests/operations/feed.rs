@@ -3,6 +3,8 @@
 //! egress would, at the other end of the lane.
 
 use ringside_auth::Authenticator;
+use ringside_commands::clock::Clock;
+use ringside_commands::ingress::{CommandProducer, EngineState, Reply};
 use ringside_core::command::{
     AdvanceTime, Body, Command, Credit, FeedPrice, Kind, ListMarket, ListPerpetual, PlaceOrder, SetSource,
     Side,
@@ -13,12 +15,10 @@ use ringside_core::ids::{FIRST_PERPETUAL, padded};
 use ringside_core::money::{AMOUNT_UNIT, Price, UNIT};
 use ringside_core::reject::Reject;
 use ringside_core::ring::{self, Consumer, Mapping, Options, Wait};
-use ringside_gateway::clock::Clock;
 use ringside_gateway::config::Config;
 use ringside_gateway::config::feed::Table;
 use ringside_gateway::feed;
 use ringside_gateway::feed::registry::Feeds;
-use ringside_gateway::ingress::{CommandProducer, EngineState, Reply};
 use ringside_gateway::worker::Shared;
 use ringside_gateway::worker::edge::Edge;
 use std::io::{Read, Write};

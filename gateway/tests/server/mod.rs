@@ -5,8 +5,8 @@
 use ringside_auth::Authenticator;
 use ringside_auth::cidr::Cidr;
 use ringside_auth::key::NewKey;
+use ringside_commands::clock::Clock;
 use ringside_gateway::api::Route;
-use ringside_gateway::clock::Clock;
 use ringside_gateway::config::{Config, Value};
 use ringside_gateway::server::router::Router;
 use ringside_gateway::server::{MakeWorker, Server};

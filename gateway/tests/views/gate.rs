@@ -3,6 +3,9 @@
 
 use crate::flow::{any_order, credit, list_market};
 use crate::random::{Random, seeds};
+use ringside_commands::ingress::{
+    CommandProducer, EngineState, Ingress, Priority, ReplyQueue, SharedEngineState, Submission,
+};
 use ringside_core::agent::Agent;
 use ringside_core::command::Command;
 use ringside_core::event::Event;
@@ -12,9 +15,6 @@ use ringside_core::money::UNIT;
 use ringside_core::ring::{self, Consumer, Mapping, Options, Producer, Wait};
 use ringside_core::{Engine, EngineConfig};
 use ringside_gateway::egress::{CommandEvents, Egress, Listener};
-use ringside_gateway::ingress::{
-    CommandProducer, EngineState, Ingress, Priority, ReplyQueue, SharedEngineState, Submission,
-};
 use ringside_views::{SharedViews, Views};
 use std::pin::Pin;
 use std::sync::Arc;

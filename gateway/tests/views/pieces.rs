@@ -4,6 +4,7 @@
 use crate::flow::{any_order, credit, list_market, saved};
 use crate::perpetual_flow::Flow;
 use crate::random::Random;
+use ringside_commands::clock::Clock;
 use ringside_core::agent::Agent;
 use ringside_core::command::{
     AdvanceChain, CancelAll, Command, Ledger, PerpetualState, RequestWithdrawal, SetPerpetualState,
@@ -14,7 +15,6 @@ use ringside_core::ids::{ALL_MARKETS, FIRST_PERPETUAL, padded};
 use ringside_core::memory::Pages;
 use ringside_core::ring::{self, Mapping, Options, Producer, Wait};
 use ringside_core::{Engine, EngineConfig};
-use ringside_gateway::clock::Clock;
 use ringside_gateway::egress::{Egress, EgressFigures};
 use ringside_gateway::push::envelope::Form;
 use ringside_gateway::push::pusher::Pusher;

@@ -17,6 +17,7 @@ use ringside_bench::op::Random;
 use ringside_bench::perpetual::{MARKET, credits, limit, listing, opposite};
 use ringside_bench::report::{self, ForeignLoad};
 use ringside_bench::workload::LOT;
+use ringside_commands::clock::Clock;
 use ringside_core::agent::{Agent, Runner, Running};
 use ringside_core::command::{
     Command, MarginMode, PerpetualState, PerpetualTimeInForce, SetMarginMode, SetPerpetualState, Side,
@@ -28,7 +29,6 @@ use ringside_core::matcher::{Matcher, MatcherOptions};
 use ringside_core::memory::Pages;
 use ringside_core::money::{Price, UNIT};
 use ringside_core::ring::{self, Consumer, Mapping, Options, Producer, Wait};
-use ringside_gateway::clock::Clock;
 use ringside_gateway::egress::{CommandEvents, Egress, Listener};
 use ringside_gateway::push::envelope::Form;
 use ringside_gateway::push::pusher::Pusher;

@@ -13,8 +13,8 @@ use crate::dialect::account::{audit, params};
 use crate::dialect::fapi::params::Decimal;
 use crate::dialect::fapi::text;
 use crate::dialect::fapi::words::TradingState;
-use crate::ingress::Priority;
 use ringside_auth::access::Auth;
+use ringside_commands::ingress::Priority;
 use ringside_core::command::{
     Body, Command, CreditPerpetual, PauseWithdrawals, PerpetualState, ProveLedger, SetManualPrice,
     SetPerpetualAccount, SetPerpetualState, account_mask, pause,

@@ -7,9 +7,9 @@ use crate::api::operate::{Action, ForTwo, REASON_NEEDED, Subject, for_two, opera
 use crate::api::{Call, Error, Method, Route, later, now};
 use crate::dialect::account::params::{member, number, typed};
 use crate::dialect::account::refusal::{self, invalid};
-use crate::proof::tree::Step;
-use crate::proof::{Own, Proof, ProvenToken, ProvenVault};
 use ringside_auth::access::{Auth, Permission};
+use ringside_chain::proof::tree::Step;
+use ringside_chain::proof::{Own, Proof, ProvenToken, ProvenVault};
 use ringside_core::command::{PauseWithdrawals, pause};
 use ringside_core::ids::padded;
 use ringside_wire::account::proof::{

@@ -12,7 +12,7 @@ use crate::api::{Call, Error, Method, Route, later, now};
 use crate::dialect::fapi::params::Params;
 use crate::dialect::fapi::place::{self, Names};
 use crate::dialect::fapi::{algo, refusal};
-use crate::ingress::Priority;
+use ringside_commands::ingress::Priority;
 use ringside_core::command::{CancelAllPerpetual, CancelPerpetual, order_class};
 use ringside_core::ids::MarketId;
 use ringside_core::reject::Reject;

@@ -4,7 +4,7 @@ use super::{READ, SUCCESS, TRADE, carry_out, market, optional_market, params, ro
 use crate::api::{Call, Error, Method, Route, later, now};
 use crate::dialect::fapi::params::integer;
 use crate::dialect::fapi::{refusal, reject};
-use crate::ingress::Priority;
+use ringside_commands::ingress::Priority;
 use ringside_core::command::{
     AdjustIsolatedMargin, MarginMode, SetLeverage, SetPerpetualAccount, account_mask,
 };

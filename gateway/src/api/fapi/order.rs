@@ -7,8 +7,8 @@ use crate::dialect::fapi::params::{Params, TIME_MAX_MS};
 use crate::dialect::fapi::place::{self, Names};
 use crate::dialect::fapi::{order, refusal, reject};
 use crate::http::order_rate::OrderCount;
-use crate::ingress::{Priority, Reply};
 use ringside_auth::secret;
+use ringside_commands::ingress::{Priority, Reply};
 use ringside_core::command::{
     CancelAllPerpetual, CancelPerpetual, ClientOrder, PerpetualOrderType, PlacePerpetual, SetCountdown,
     order_class, order_flag,

@@ -1,6 +1,6 @@
 //! What the administrator does: list, change and close markets, credit balances. Each is one command.
 
-use super::shape;
+use super::{shape, unavailable};
 use crate::api::docs::{Field, Param, SYMBOL_SENT, Shape};
 use crate::api::operate::{Action, REASON, Subject, operate};
 use crate::api::{Call, Error, Method, Route, later};
@@ -157,7 +157,7 @@ async fn credit(call: Call) -> Result<Done, Error> {
         detail: format!("{} {}", Amount(credit.amount.get()), text(&credit.asset)),
         reason: &reason,
     };
-    let reply = operate(&call, action, credit).await?;
+    let reply = operate(&call, action, credit).await.map_err(unavailable)?;
     match reply.done.rejected() {
         None => Ok(DONE),
         // The engine's word for an asset that it does not have.
@@ -168,7 +168,7 @@ async fn credit(call: Call) -> Result<Done, Error> {
 
 /// Carries out a command; `Err` also when the engine refuses it.
 async fn submit<B: Body>(call: &Call, action: Action<'_>, body: B) -> Result<(), Error> {
-    let reply = operate(call, action, body).await?;
+    let reply = operate(call, action, body).await.map_err(unavailable)?;
     match reply.done.rejected() {
         None => Ok(()),
         Some(reject) => Err(refusal::of_reject(reject).into()),

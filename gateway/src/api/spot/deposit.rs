@@ -3,11 +3,11 @@
 use super::views;
 use crate::api::docs::{Param, Shape};
 use crate::api::{Call, Error, Method, Route, now};
-use crate::chain::FinalDeposit;
 use crate::config::Wallet;
 use crate::dialect::spot::deposit::{DepositKey, Parts, pending, status, taken};
 use crate::dialect::spot::{decode, refusal};
 use ringside_auth::access::{Auth, Permission};
+use ringside_chain::FinalDeposit;
 use ringside_core::command::{DepositStatus, token_pause};
 use ringside_core::ids::padded;
 use ringside_views::deposit::DepositRecord;

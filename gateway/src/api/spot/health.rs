@@ -1,7 +1,7 @@
 //! GET /spot/health: answers always, also while there is no engine.
 
 use crate::api::{Call, Error, Method, Route, now};
-use crate::ingress::EngineState;
+use ringside_commands::ingress::EngineState;
 use ringside_wire::spot::{EngineWord, Health};
 
 /// Rows of the routing table that this file answers.

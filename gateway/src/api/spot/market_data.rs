@@ -5,7 +5,7 @@ use crate::api::docs::{Param, SYMBOL_SENT, Shape};
 use crate::api::{Call, Error, Method, Query, Route, Weight, later, now};
 use crate::dialect::spot::refusal::Refusal;
 use crate::dialect::spot::{decode, encode, refusal, words};
-use crate::ingress::EngineState;
+use ringside_commands::ingress::EngineState;
 use ringside_core::command::MarketStatus;
 use ringside_wire::futures::market::OneOrAll;
 use ringside_wire::spot::{SpotDepth, SpotKline, SpotMarket, SpotTicker, SpotTrade};

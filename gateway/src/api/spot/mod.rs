@@ -15,8 +15,8 @@ pub mod withdrawal;
 
 use super::{Call, Error, StatusCode};
 use crate::dialect::spot::refusal::{self, Refusal};
-use crate::ingress::{EngineState, Unavailable};
 use parking_lot::RwLockReadGuard;
+use ringside_commands::ingress::{EngineState, Unavailable};
 use ringside_views::Views;
 use ringside_views::archive::readers::Unreadable;
 use ringside_views::market::MarketRecord;
@@ -53,18 +53,14 @@ impl From<Refusal> for Error {
 }
 
 /// No reply, as the spot dialect answers it.
-impl From<Unavailable> for Error {
-    fn from(unavailable: Unavailable) -> Error {
-        match unavailable {
-            Unavailable::Disabled | Unavailable::Halted => error(refusal::ENGINE_DISABLED),
-            Unavailable::Restarting => error(refusal::ENGINE_RESTARTING),
-            Unavailable::Busy => {
-                error(refusal::ENGINE_BUSY).with_message("nothing was done; retry with backoff")
-            }
-            Unavailable::Unknown => error(refusal::DB_ERROR)
-                .with_message("the outcome is unknown; query orders and balances before retrying")
-                .with_unknown_outcome(),
-        }
+pub(super) fn unavailable(unavailable: Unavailable) -> Error {
+    match unavailable {
+        Unavailable::Disabled | Unavailable::Halted => error(refusal::ENGINE_DISABLED),
+        Unavailable::Restarting => error(refusal::ENGINE_RESTARTING),
+        Unavailable::Busy => error(refusal::ENGINE_BUSY).with_message("nothing was done; retry with backoff"),
+        Unavailable::Unknown => error(refusal::DB_ERROR)
+            .with_message("the outcome is unknown; query orders and balances before retrying")
+            .with_unknown_outcome(),
     }
 }
 

@@ -1,12 +1,12 @@
 //! Cancel and read orders. Only the engine decides what a cancel does; the views tell who owns what before and after.
 
-use super::{UnknownSymbol, from_archive, market_filter, shape, views};
+use super::{UnknownSymbol, from_archive, market_filter, shape, unavailable, views};
 use crate::api::docs::{Param, Shape, UUID_SENT};
 use crate::api::{Call, Error, Method, Route, later};
 use crate::dialect::spot::id::{self, ParsedUuid};
 use crate::dialect::spot::{decode, encode, refusal};
-use crate::ingress::Priority;
 use ringside_auth::access::{Auth, Permission};
+use ringside_commands::ingress::Priority;
 use ringside_core::command::{CancelAll, CancelOrder, Command};
 use ringside_core::ids::{ALL_MARKETS, OrderId};
 use ringside_views::history::OrderQuery;
@@ -87,7 +87,7 @@ async fn cancel(call: Call) -> Result<SpotOrder, Error> {
         return Err(refusal::ORDER_NOT_FOUND.into());
     }
     let command = Command::new(CancelOrder { account, reserved: 0, order: present.order });
-    let reply = call.worker.ingress.submit(command, Priority::Cancel).await?;
+    let reply = call.worker.ingress.submit(command, Priority::Cancel).await.map_err(unavailable)?;
     if let Some(reject) = reply.done.rejected() {
         return Err(refusal::of_reject(reject).into());
     }
@@ -104,7 +104,7 @@ async fn cancel_all(call: Call) -> Result<Canceled, Error> {
         Err(UnknownSymbol) => return Ok(Canceled { canceled: Vec::new() }),
     };
     let command = Command::new(CancelAll { account, market });
-    let reply = call.worker.ingress.submit(command, Priority::Cancel).await?;
+    let reply = call.worker.ingress.submit(command, Priority::Cancel).await.map_err(unavailable)?;
     if let Some(reject) = reply.done.rejected() {
         return Err(refusal::of_reject(reject).into());
     }

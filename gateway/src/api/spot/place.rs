@@ -1,14 +1,14 @@
 //! POST /spot/orders: the hot path. One look at the table of markets, one command, one reply; no lock of the views.
 
 use super::replay::{self, Begin, IDEMPOTENCY_KEY, begin, not_handed_over, replayed};
-use super::shape;
+use super::{shape, unavailable};
 use crate::api::{Answer, Call, Error, Handler, Later, Method, Response, Route, answer};
 use crate::dialect::spot::decode::{PlaceBody, UNSUPPORTED, place_order};
 use crate::dialect::spot::{encode, id, refusal};
 use crate::http::order_rate::OrderCount;
-use crate::ingress::Priority;
 use hyper::header::HeaderValue;
 use ringside_auth::access::{Auth, Permission};
+use ringside_commands::ingress::Priority;
 use ringside_core::command::{Command, MarketStatus, PlaceOrder};
 use ringside_core::event;
 use ringside_core::ids::AccountId;
@@ -90,7 +90,8 @@ fn prepare(call: &Call, body: &PlaceBody<'_>, is_keyed: bool) -> Result<(PlaceOr
 }
 
 async fn carry_out(call: &Call, order: PlaceOrder, market: &MarketRecord) -> Answer {
-    let reply = call.worker.ingress.submit(Command::new(order), Priority::Order).await?;
+    let reply =
+        call.worker.ingress.submit(Command::new(order), Priority::Order).await.map_err(unavailable)?;
     match reply.done.rejected() {
         Some(Reject::IdempotencyReplay) => first_answer(call, order.account, order.idempotency_key),
         reject => outcome(Some(market), reject, reply.order.as_ref(), &reply.trades, reply.time_ns),

@@ -1,16 +1,16 @@
 //! Transfers between the spot and the perpetual ledger (`spot.md` 9). Both ledgers change in one command.
 
 use super::replay::{self, Begin, IDEMPOTENCY_KEY, begin, not_handed_over, replayed};
-use super::{check_views, from_archive};
+use super::{check_views, from_archive, unavailable};
 use crate::api::docs::{Field, Param, Shape};
 use crate::api::{Answer, Call, Error, Handler, Method, Response, Route, answer, later};
 use crate::dialect::spot::transfer::{
     DIRECTIONS, Fault, INVALID_DIRECTION, TOKEN, TransferBody, is_to_perpetual, of_reject, transfer,
 };
 use crate::dialect::spot::{decode, refusal};
-use crate::ingress::Priority;
 use crate::worker::idempotency_cache::Keyed;
 use ringside_auth::access::{Auth, Permission};
+use ringside_commands::ingress::Priority;
 use ringside_core::command::{Command, TransferOnce};
 use ringside_core::reject::Reject;
 use ringside_views::log::Page;
@@ -93,7 +93,8 @@ async fn carry_out(call: &Call, amount: i64, keyed: Option<Keyed>) -> Answer {
     let account = call.account();
     let (idempotency_key, idempotency_body) = keyed.map_or((0, 0), |keyed| (keyed.key, keyed.body));
     let command = TransferOnce { account, reserved: 0, amount, idempotency_key, idempotency_body };
-    let reply = call.worker.ingress.submit(Command::new(command), Priority::Cancel).await?;
+    let reply =
+        call.worker.ingress.submit(Command::new(command), Priority::Cancel).await.map_err(unavailable)?;
     let show = |reject: Option<Reject>, number: u64, time_ns: i64| match reject {
         Some(reject) => Err(Error::from(of_reject(reject))),
         None => {

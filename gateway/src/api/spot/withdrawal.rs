@@ -1,16 +1,16 @@
 //! Withdrawals to the chain: of DF, and of tokens that an operator has added (`spot.md` 10, 10.1).
 
 use super::replay::{self, Begin, IDEMPOTENCY_KEY, begin, is_known, not_handed_over, replayed};
-use super::views;
+use super::{unavailable, views};
 use crate::api::docs::{Field, Param, Shape, TOKEN, UUID_SENT};
 use crate::api::withdrawal::{self, Fault, NoId, Token};
 use crate::api::{Answer, Call, Error, Handler, Method, Response, Route, answer as shape_of, now};
-use crate::chain::withdrawal_signing::NotSigned;
 use crate::dialect::spot::decode;
 use crate::dialect::spot::refusal::{self, Refusal};
 use crate::dialect::spot::withdrawal::{WithdrawBody, status};
 use crate::worker::idempotency_cache::Keyed;
 use ringside_auth::access::Auth;
+use ringside_chain::withdrawal_signing::NotSigned;
 use ringside_core::command::Ledger;
 use ringside_core::reject::Reject;
 use ringside_wire::fault::Denied;
@@ -174,7 +174,7 @@ fn answer(call: &Call, body: &WithdrawBody<'_>, outcome: Result<Response, Fault>
         Fault::NotSigned(NotSigned::Refused) => told_back(refusal::SIGN_FAILED),
         Fault::NotSigned(NotSigned::Unavailable) => told_back(refusal::SIGNER_UNAVAILABLE),
         Fault::Replayed(Ok(_)) | Fault::Returned => refusal::INTERNAL.into(),
-        Fault::Unavailable(unavailable) => unavailable.into(),
+        Fault::Unavailable(fault) => unavailable(fault),
     })
 }
 

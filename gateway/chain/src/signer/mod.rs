@@ -24,12 +24,11 @@ pub mod settings;
 pub mod shape;
 
 use super::{Consent, Issued, Release, ReleaseKey, SignedRelease, Signer, SignerFault};
-use crate::clock::Clock;
-use crate::config::WITHDRAWAL_LIFETIME_MAX_S;
 use limits::{Exposure, Policy};
 use ringside_auth::jwt::Tokens;
 use ringside_auth::key_log::{KeyLog, KeyLogError};
 use ringside_auth::wallet::Wallet;
+use ringside_commands::clock::Clock;
 use ringside_core::ids::Address;
 use ringside_wire::fault::Fault;
 use shape::Entry;
@@ -184,7 +183,7 @@ impl LocalSigner {
             }
         }
         let life = release.deadline_s.checked_sub(release.requested_at_s);
-        if !life.is_some_and(|life| (1..=WITHDRAWAL_LIFETIME_MAX_S).contains(&life)) {
+        if !life.is_some_and(|life| (1..=crate::WITHDRAWAL_LIFETIME_MAX_S).contains(&life)) {
             return refuse("the deadline is not within a day of the request".to_owned());
         }
         // Whatever this clock says is counted by it: one that is days ahead would hold the caps down until those days have passed.

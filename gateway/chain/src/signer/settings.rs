@@ -20,8 +20,8 @@
 //! ```
 
 use super::limits::{Limits, Policy, VaultPolicy};
-use crate::config::Secret;
 use ringside_auth::jwt::Tokens;
+use ringside_auth::secret::Secret;
 use ringside_core::ids::Address;
 use ringside_wire::address::parse_address;
 use serde::{Deserialize, Deserializer};

@@ -1,6 +1,6 @@
 //! Figures of the signer, for people: whether it can be reached. Nothing is decided by them.
 
-use crate::chain::SignerFault;
+use crate::SignerFault;
 use ringside_core::figures::Counter;
 
 /// What came of a question to the signer.
@@ -37,7 +37,7 @@ pub struct SignerFigures {
 
 impl SignerFigures {
     /// Counts a question.
-    pub(in crate::chain) fn asked<T>(&self, answer: &Result<T, SignerFault>) {
+    pub(crate) fn asked<T>(&self, answer: &Result<T, SignerFault>) {
         let outcome = match answer {
             Ok(_) => Outcome::Answered,
             Err(SignerFault::Refused(_) | SignerFault::Unauthorized(_)) => Outcome::Refused,

@@ -1,6 +1,6 @@
 //! Releases as text: in the signer's log, and between the signer and who asks it.
 
-use crate::chain::{Consent, Issued, Release, ReleaseKey, SignedRelease};
+use crate::{Consent, Issued, Release, ReleaseKey, SignedRelease};
 use ringside_auth::key_log::Logged;
 use ringside_core::ids::Address;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

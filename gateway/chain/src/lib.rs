@@ -6,17 +6,19 @@
 //! [`WatchPort`], and only what can no longer be undone. Contracts are called by users alone: nothing here sends a
 //! transaction.
 //!
-//! [`thread::start`] runs both on one thread with a lane of its own, as `feed` does.
+//! [`thread::start`] runs both on one thread with a lane of its own.
 
 pub mod discount;
 pub mod figures;
 pub mod http;
 pub mod parts;
+pub mod proof;
 pub mod provider;
 pub mod quorum;
 pub mod referral;
 pub mod release;
 pub mod reserves;
+pub mod settings;
 pub mod signer;
 pub mod sink;
 pub mod thread;
@@ -27,11 +29,16 @@ pub mod watcher;
 pub mod withdrawal_signing;
 
 use ringside_core::ids::Address;
+pub use settings::Settings;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use zeroize::Zeroizing;
+
+/// Longest life of a withdrawal's authorization, in seconds (`spot.md` 10). Caps of a day count on it, so neither a signer nor a
+/// venue's settings know a longer one.
+pub const WITHDRAWAL_LIFETIME_MAX_S: u64 = 86_400;
 
 /// Names a release: there is at most one live digest for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

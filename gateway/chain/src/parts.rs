@@ -13,11 +13,11 @@ use super::thread::MakeWatch;
 use super::token::TokenReader;
 use super::watcher::{WatcherConfig, WatcherStart};
 use super::{Signer, Watch};
-use crate::clock::Clock;
-use crate::config::Config;
-use crate::config::feed::NodeUrl;
+use crate::Settings;
 use ringside_auth::jwt::Tokens;
+use ringside_commands::clock::Clock;
 use ringside_core::ids::Address;
+use ringside_outbound::url::NodeUrl;
 use std::sync::Arc;
 
 /// Why the configured signer cannot be had. Never holds a key.
@@ -33,58 +33,61 @@ pub enum PartsError {
 
 /// The signer: in this process, or at the other end of a socket, where it need not be there yet. One in this process verifies
 /// login tokens by `own`, unless its settings say otherwise.
-pub fn signer(config: &Config, clock: &Clock, own: &Tokens) -> Result<Option<Box<dyn Signer>>, PartsError> {
-    if let (Some(socket), Some(address)) = (&config.signer_socket, config.signer_address) {
-        return Ok(Some(Box::new(RemoteSigner::new(socket, address.0, config.chain_patience))));
+pub fn signer(
+    settings: &Settings,
+    clock: &Clock,
+    own: &Tokens,
+) -> Result<Option<Box<dyn Signer>>, PartsError> {
+    if let (Some(socket), Some(address)) = (&settings.signer_socket, settings.signer_address) {
+        return Ok(Some(Box::new(RemoteSigner::new(socket, address, settings.patience))));
     }
-    let Some(path) = &config.signer_settings else { return Ok(None) };
-    let settings = SignerSettings::load(path)?;
-    let key = settings.key(config.signer_key.as_ref())?;
-    let tokens = settings.tokens()?.unwrap_or_else(|| own.clone());
-    Ok(Some(Box::new(LocalSigner::open(&settings.log, &key, tokens, settings.policy(), clock.clone())?)))
+    let Some(path) = &settings.signer_settings else { return Ok(None) };
+    let of = SignerSettings::load(path)?;
+    let key = of.key(settings.signer_key.as_ref())?;
+    let tokens = of.tokens()?.unwrap_or_else(|| own.clone());
+    Ok(Some(Box::new(LocalSigner::open(&of.log, &key, tokens, of.policy(), clock.clone())?)))
 }
 
 /// The watcher of the vault that signatures of `signer` are for, if there are nodes to ask.
-pub fn watch(config: &Config, vault: Address, signer: Option<Address>) -> Option<Box<dyn Watch>> {
-    if config.chain_nodes.is_empty() {
+pub fn watch(settings: &Settings, vault: Address, signer: Option<Address>) -> Option<Box<dyn Watch>> {
+    if settings.nodes.is_empty() {
         return None;
     }
-    if config.chain_agreement < 2 {
+    if settings.agreement < 2 {
         tracing::warn!(
             "the chain is believed on one voice: a node that lies can have withdrawals paid and returned"
         );
     }
-    let watched = watched(config, vault, &config.vault_name);
-    Some(start(config, WatcherConfig { signer, ..watched }))
+    let watched = watched(settings, vault, &settings.vault_name);
+    Some(start(settings, WatcherConfig { signer, ..watched }))
 }
 
 /// Watchers of vaults that were replaced.
-pub fn former(config: &Arc<Config>) -> MakeWatch {
-    let config = config.clone();
+pub fn former(settings: &Arc<Settings>) -> MakeWatch {
+    let settings = settings.clone();
     Box::new(move |vault, name| {
-        let watched = watched(&config, vault, name);
-        start(&config, WatcherConfig { is_former: true, start: 0, ..watched })
+        let watched = watched(&settings, vault, name);
+        start(&settings, WatcherConfig { is_former: true, start: 0, ..watched })
     })
 }
 
-fn watched(config: &Config, vault: Address, name: &str) -> WatcherConfig {
+fn watched(settings: &Settings, vault: Address, name: &str) -> WatcherConfig {
     WatcherConfig {
-        chain_id: config.chain_id,
+        chain_id: settings.chain_id,
         vault,
         vault_name: name.to_owned(),
         signer: None,
         is_former: false,
-        start: config.vault_block,
-        confirmations: config.chain_confirmations,
-        wants_finalized: config.chain_finalized,
-        every: config.chain_every,
-        stalled_after: config.chain_stalled_after,
+        start: settings.vault_block,
+        confirmations: settings.confirmations,
+        wants_finalized: settings.wants_finalized,
+        every: settings.every,
+        stalled_after: settings.stalled_after,
     }
 }
 
-fn start(config: &Config, watched: WatcherConfig) -> Box<dyn Watch> {
-    let (urls, needed, patience) =
-        (config.chain_nodes.clone(), config.chain_agreement, config.chain_patience);
+fn start(settings: &Settings, watched: WatcherConfig) -> Box<dyn Watch> {
+    let (urls, needed, patience) = (settings.nodes.clone(), settings.agreement, settings.patience);
     let names = urls.iter().map(|node| node.url.authority.clone());
     let figures = Arc::new(NodesFigures::new(names, needed));
     let (counted, chain_id) = (figures.clone(), watched.chain_id);
@@ -96,21 +99,21 @@ fn start(config: &Config, watched: WatcherConfig) -> Box<dyn Watch> {
 }
 
 /// The referral contract, as a worker thread asks for it.
-pub fn referrals(config: &Config) -> Option<Reader> {
-    let (contract, url) = (config.referral_address?, config.chain_nodes.first()?.clone());
-    Some(Reader::new(provider(url, config.chain_patience), config.chain_id, contract.0))
+pub fn referrals(settings: &Settings) -> Option<Reader> {
+    let (contract, url) = (settings.referral?, settings.nodes.first()?.clone());
+    Some(Reader::new(provider(url, settings.patience), settings.chain_id, contract))
 }
 
 /// What a worker thread asks of tokens that an operator adds, where there is a node.
-pub fn tokens(config: &Config) -> Option<TokenReader> {
-    let node = config.chain_nodes.first()?.clone();
-    Some(TokenReader::new(provider(node, config.chain_patience), config.chain_id))
+pub fn tokens(settings: &Settings) -> Option<TokenReader> {
+    let node = settings.nodes.first()?.clone();
+    Some(TokenReader::new(provider(node, settings.patience), settings.chain_id))
 }
 
 /// The same for the thread of the chain, which keeps every account's fee terms by it.
-pub fn discounts(config: &Arc<Config>) -> MakeReader {
-    let config = config.clone();
-    Box::new(move || referrals(&config))
+pub fn discounts(settings: &Arc<Settings>) -> MakeReader {
+    let settings = settings.clone();
+    Box::new(move || referrals(&settings))
 }
 
 fn provider(node: NodeUrl, patience: std::time::Duration) -> Provider {

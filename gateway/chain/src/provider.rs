@@ -2,10 +2,10 @@
 //! said the same (`quorum.rs`); here it is only made sure that it says something.
 
 use super::http::Transport;
-use crate::outbound::OutboundFault;
 use bytes::Bytes;
 use ringside_auth::wallet::keccak256;
 use ringside_core::ids::Address;
+use ringside_outbound::OutboundFault;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::cell::Cell;

@@ -1,8 +1,8 @@
 //! Tokens: those of the configuration are made known to the engine, and deposits that were held are credited once nothing holds
 //! them any more, because their token was added or its pause taken back.
 
-use crate::config::Config;
-use crate::ingress::{Ingress, Priority};
+use crate::Settings;
+use ringside_commands::ingress::{Ingress, Priority};
 use ringside_core::command::{Body, Command, CreditHeldDeposit, HeldReason, SetToken, token_pause};
 use ringside_core::ids::{Address, padded};
 use ringside_core::money::{AMOUNT_UNIT, Amount};
@@ -20,19 +20,19 @@ const AGAIN: Duration = Duration::from_millis(100);
 pub(super) struct Tokens {
     ingress: Ingress,
     views: Arc<SharedViews>,
-    config: Arc<Config>,
+    settings: Arc<Settings>,
 }
 
 impl Tokens {
-    pub(super) fn new(ingress: Ingress, views: Arc<SharedViews>, config: Arc<Config>) -> Tokens {
-        Tokens { ingress, views, config }
+    pub(super) fn new(ingress: Ingress, views: Arc<SharedViews>, settings: Arc<Settings>) -> Tokens {
+        Tokens { ingress, views, settings }
     }
 
     /// Makes DF and USDT known where the configuration has them and the engine does not; returns once it does.
     pub(super) async fn make_known(&self) {
-        let Config { chain_id, df_address, usdt_address, usdt_decimals, .. } = *self.config;
-        let df = df_address.map(|at| ("DF", at.0, 18, AMOUNT_UNIT));
-        let usdt = usdt_address.map(|at| ("USDT", at.0, usdt_decimals, 10 * AMOUNT_UNIT));
+        let Settings { chain_id, df, usdt, usdt_decimals, .. } = *self.settings;
+        let df = df.map(|at| ("DF", at, 18, AMOUNT_UNIT));
+        let usdt = usdt.map(|at| ("USDT", at, usdt_decimals, 10 * AMOUNT_UNIT));
         for (asset, token, decimals, minimum) in df.into_iter().chain(usdt) {
             let known = self.views.read().deposits().token(chain_id, &token).copied();
             match known {

@@ -6,7 +6,7 @@
 //! tokens it has, within the signer's own caps. Lines that were read hold tokens: they are wiped.
 
 use super::shape::{Question, Reply};
-use crate::chain::{Signer, SignerFault};
+use crate::{Signer, SignerFault};
 use std::fs::Permissions;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;

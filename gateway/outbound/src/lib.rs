@@ -1,6 +1,9 @@
 //! Requests to others over HTTP: nodes of a chain, sources of prices, an exchange that a subcommand speaks to. One client of a
 //! library, which keeps connections and makes them secret; here are the bounds in time and in bytes.
 
+pub mod tls;
+pub mod url;
+
 use crate::tls::Trust;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};

@@ -1,7 +1,7 @@
 //! A signer that is a process of its own, asked over its socket.
 
 use super::shape::{Asked, Question, ReleaseText, Reply};
-use crate::chain::{Consent, Issued, Release, ReleaseKey, SignedRelease, Signer, SignerFault};
+use crate::{Consent, Issued, Release, ReleaseKey, SignedRelease, Signer, SignerFault};
 use ringside_core::ids::Address;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;

@@ -16,7 +16,6 @@
 
 pub mod tree;
 
-use crate::config::Config;
 use hmac::{Hmac, KeyInit, Mac};
 use parking_lot::{Mutex, RwLock};
 use ringside_auth::secret::{RandomError, fill};
@@ -25,6 +24,7 @@ use ringside_core::engine::{AssetLiabilities, Engine};
 use ringside_core::ids::{AccountId, Address, AssetId, AssetName, Sequence, text};
 use ringside_core::money::Amount;
 use ringside_views::Views;
+use ringside_wire::number::Amount as Shown;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -281,15 +281,15 @@ pub struct Proofs {
 
 impl Proofs {
     /// Nothing is made yet, and one is due.
-    pub fn new(config: &Config) -> Proofs {
+    pub fn new(chain_id: u64, vault: Option<Address>, every: Duration) -> Proofs {
         Proofs {
-            chain_id: config.chain_id,
-            vault: config.vault_address.unwrap_or(crate::config::Wallet([0; 20])).0,
-            every: config.proof_every,
+            chain_id,
+            vault: vault.unwrap_or([0; 20]),
+            every,
             schedule: Mutex::new(Schedule {
                 due: Instant::now(),
                 is_building: false,
-                has_vault: config.vault_address.is_some(),
+                has_vault: vault.is_some(),
                 held: BTreeMap::new(),
             }),
             newest: RwLock::default(),
@@ -432,8 +432,7 @@ impl Proofs {
             Ok(Some(proof)) => {
                 let every = proof.lasts(self.every);
                 for token in proof.tokens.iter().filter(|token| token.missing() > 0) {
-                    let (token, missing) =
-                        (text(&token.name), crate::dialect::fapi::text::amount(token.missing()));
+                    let (token, missing) = (text(&token.name), Shown(token.missing()));
                     tracing::error!(token, %missing, "ALARM: the ledgers owe more than the vault holds");
                 }
                 tracing::debug!(sequence = proof.sequence, "a proof of reserves was made");
@@ -474,9 +473,7 @@ impl Proofs {
             accepted.clear();
         }
         let beyond = |token: &&ProvenToken| token.missing() > accepted.get(&token.name).copied().unwrap_or(0);
-        let words = |token: &ProvenToken| {
-            format!("{} {}", crate::dialect::fapi::text::amount(token.missing()), text(&token.name))
-        };
+        let words = |token: &ProvenToken| format!("{} {}", Shown(token.missing()), text(&token.name));
         let short: Vec<String> = proof.tokens.iter().filter(beyond).map(words).collect();
         if short.is_empty() { Verdict::Covered } else { Verdict::Short(short.join(", ")) }
     }
@@ -566,7 +563,7 @@ mod tests {
     /// What is missing pauses, what was credited out of nothing does not count, and what operators accept lasts until nothing is missing.
     #[test]
     fn a_verdict_is_about_what_is_missing() {
-        let proofs = Proofs::new(&Config::default());
+        let proofs = Proofs::new(1, None, Duration::from_secs(3_600));
         let verdict = |held: Option<Amount>, unbacked| {
             *proofs.newest.write() = Some(Arc::new(proof(held, unbacked)));
             proofs.verdict()

@@ -4,9 +4,9 @@ use super::withdrawal_signing::SigningQueue;
 use super::{
     Counters, FinalBlock, FinalDeposit, FinalRelease, Local, ReleaseKey, Replaced, Stop, Told, WatchPort,
 };
-use crate::ingress::{Ingress, Priority};
 use crate::proof::Proofs;
 use parking_lot::Mutex;
+use ringside_commands::ingress::{Ingress, Priority};
 use ringside_core::command::{
     AdvanceChain, Body, Command, ObserveVault, PauseWithdrawals, RecordDeposit, RecordRelease, RewindVault,
     UndoEvent, VaultName, pause,

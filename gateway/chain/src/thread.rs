@@ -6,9 +6,9 @@ use super::sink::{self, SeenEvents};
 use super::tokens::Tokens;
 use super::withdrawal_signing::{SigningQueue, WithdrawalSigning};
 use super::{Signer, Watch};
-use crate::config::Config;
-use crate::ingress::{Ingress, ReplyQueue};
+use crate::Settings;
 use crate::proof::Proofs;
+use ringside_commands::ingress::{Ingress, ReplyQueue};
 use ringside_core::ids::{Address, text};
 use ringside_views::SharedViews;
 use std::io;
@@ -35,8 +35,8 @@ pub type MakeWatch = Box<dyn Fn(Address, &str) -> Box<dyn Watch> + Send>;
 
 /// What the thread of the chain has of the process.
 pub struct Context {
-    /// Settings of the process.
-    pub config: Arc<Config>,
+    /// What the deployment says of its chain.
+    pub settings: Arc<Settings>,
     /// Everything that can be read.
     pub views: Arc<SharedViews>,
     /// The thread's way in. Its lane must be attached.
@@ -52,15 +52,20 @@ pub struct Context {
 /// Starts the thread of the chain. It ends with `shutdown`.
 pub fn start(context: Context, parts: Parts, shutdown: CancellationToken) -> io::Result<JoinHandle<()>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let Context { config, views, port, desk, seen, proofs } = context;
+    let Context { settings, views, port, desk, seen, proofs } = context;
     std::thread::Builder::new().name("chain".to_owned()).spawn(move || {
         let tasks = tokio::task::LocalSet::new();
         let ingress = Ingress::new(port);
         tasks.spawn_local(ingress.clone().run());
         let has_signer = parts.signer.is_some();
         if let Some(signer) = parts.signer {
-            match WithdrawalSigning::new(desk.clone(), views.clone(), config.clone(), ingress.clone(), signer)
-            {
+            match WithdrawalSigning::new(
+                desk.clone(),
+                views.clone(),
+                settings.clone(),
+                ingress.clone(),
+                signer,
+            ) {
                 Ok(signing) => drop(tasks.spawn_local(signing.run())),
                 Err(error) => tracing::error!(%error, "no thread for the signer: nothing is signed"),
             }
@@ -69,9 +74,9 @@ pub fn start(context: Context, parts: Parts, shutdown: CancellationToken) -> io:
             && let Some(reader) = reader()
         {
             let (views, ingress) = (views.clone(), ingress.clone());
-            tasks.spawn_local(Discounts::new(reader, views, ingress, config.referral_every).run());
+            tasks.spawn_local(Discounts::new(reader, views, ingress, settings.referral_every).run());
         }
-        let (Some(vault), Some(watch)) = (config.vault_address, parts.watch) else {
+        let (Some(vault), Some(watch)) = (settings.vault, parts.watch) else {
             // Nobody tells of deposits.
             desk.know_deposits();
             proofs.unwatched();
@@ -80,7 +85,7 @@ pub fn start(context: Context, parts: Parts, shutdown: CancellationToken) -> io:
         let formers: Vec<_> = {
             let views = views.read();
             let known = views.withdrawals().vaults();
-            let formers = known.filter(|known| known.chain_id == config.chain_id && known.address != vault.0);
+            let formers = known.filter(|known| known.chain_id == settings.chain_id && known.address != vault);
             let names = formers.map(|former| (former.address, text(&former.name).to_owned()));
             names.collect()
         };
@@ -94,7 +99,7 @@ pub fn start(context: Context, parts: Parts, shutdown: CancellationToken) -> io:
             behind: Rc::default(),
         };
         let mut watches =
-            vec![(watch, sink::VaultEventSink::new(shared.clone(), vault.0, &config.vault_name))];
+            vec![(watch, sink::VaultEventSink::new(shared.clone(), vault, &settings.vault_name))];
         for (address, name) in formers {
             if let Some(make) = &parts.former {
                 watches
@@ -103,7 +108,7 @@ pub fn start(context: Context, parts: Parts, shutdown: CancellationToken) -> io:
         }
         tasks.spawn_local(Guard::new(ingress.clone(), views.clone(), proofs).run());
         tasks.spawn_local(async move {
-            let tokens = Tokens::new(ingress, views, config);
+            let tokens = Tokens::new(ingress, views, settings);
             tokens.make_known().await;
             let watches = watches.into_iter().map(|(watch, port)| watch.run(Box::new(port)));
             futures_util::future::join(tokens.run(), futures_util::future::join_all(watches)).await;

@@ -2,8 +2,8 @@
 //! they are paused. The pause is this guard's own: a proof in which nothing is missing takes it back, and so do two operators
 //! (`POST /admin/proof/accept`).
 
-use crate::ingress::{Ingress, Priority};
 use crate::proof::{Proofs, Verdict};
+use ringside_commands::ingress::{Ingress, Priority};
 use ringside_core::command::{Command, PauseWithdrawals, pause};
 use ringside_core::ids::padded;
 use ringside_views::SharedViews;

@@ -12,9 +12,9 @@
 
 use super::signer::figures::SignerFigures;
 use super::{Consent, Issued, Release, ReleaseKey, SignedRelease, Signer, SignerFault};
-use crate::config::Config;
-use crate::ingress::{Ingress, Priority};
+use crate::Settings;
 use parking_lot::Mutex;
+use ringside_commands::ingress::{Ingress, Priority};
 use ringside_core::command::{
     AdoptWithdrawal, Body, Command, Ledger, RecordSignature, ReturnWithdrawal, WithdrawalStatus,
 };
@@ -263,7 +263,7 @@ struct Tried {
 pub(super) struct WithdrawalSigning {
     desk: Arc<SigningQueue>,
     views: Arc<SharedViews>,
-    config: Arc<Config>,
+    settings: Arc<Settings>,
     ingress: Ingress,
     signer: Asked,
     tried: BTreeMap<WithdrawalId, Tried>,
@@ -276,17 +276,17 @@ impl WithdrawalSigning {
     pub(super) fn new(
         desk: Arc<SigningQueue>,
         views: Arc<SharedViews>,
-        config: Arc<Config>,
+        settings: Arc<Settings>,
         ingress: Ingress,
         signer: Box<dyn Signer>,
     ) -> std::io::Result<WithdrawalSigning> {
         let resumed = views.read().withdrawals().unsigned().map(|record| record.withdrawal).collect();
         desk.open();
         Ok(WithdrawalSigning {
-            signer: Asked::new(signer, config.signer_patience, desk.clone())?,
+            signer: Asked::new(signer, settings.signer_patience, desk.clone())?,
             desk,
             views,
-            config,
+            settings,
             ingress,
             tried: BTreeMap::new(),
             resumed,
@@ -368,16 +368,15 @@ impl WithdrawalSigning {
     /// Whether the engine has judged it.
     async fn adopt(&mut self, issued: &Issued) -> bool {
         let Release { key, vault_name, token, value, deadline_s, requested_at_s, .. } = &issued.release;
-        let is_token =
-            |wallet: &Option<crate::config::Wallet>| wallet.as_ref().is_some_and(|at| at.0 == *token);
+        let is_token = |contract: &Option<Address>| contract.is_some_and(|at| at == *token);
         let named = {
             let views = self.views.read();
             let known = views.deposits().token(key.chain_id, token);
             let name = known.and_then(|known| views.markets().asset_name(known.asset)).map(str::to_owned);
-            let ledger = if is_token(&self.config.usdt_address) { Ledger::Perpetual } else { Ledger::Spot };
+            let ledger = if is_token(&self.settings.usdt) { Ledger::Perpetual } else { Ledger::Spot };
             let configured = match ledger {
                 Ledger::Perpetual => Some("USDT"),
-                Ledger::Spot => is_token(&self.config.df_address).then_some("DF"),
+                Ledger::Spot => is_token(&self.settings.df).then_some("DF"),
             };
             let steps = views.deposits().steps_of(key.chain_id, token, ledger);
             let vault = views.withdrawals().vault_number(key.chain_id, &key.vault);
@@ -509,7 +508,7 @@ impl WithdrawalSigning {
         }
         tried.may_be_signed |= may_be_signed;
         let (since, may_be_signed) = (tried.since, tried.may_be_signed);
-        if !self.resumed.contains(&withdrawal) && since.elapsed() >= self.config.signer_patience {
+        if !self.resumed.contains(&withdrawal) && since.elapsed() >= self.settings.signer_patience {
             tracing::warn!(withdrawal, waited = ?since.elapsed(), "a withdrawal goes back: the signer did not sign it in time");
             self.give_back(withdrawal, may_be_signed, NotSigned::Unavailable).await;
         }

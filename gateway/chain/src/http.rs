@@ -1,12 +1,12 @@
 //! Questions to a node over HTTP. What the bytes mean is the business of `provider.rs`.
 
 use super::Local;
-use crate::config::feed::{NodeUrl, Url};
-use crate::outbound::{Outbound, OutboundFault};
-use crate::tls::Trust;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::Request;
+use ringside_outbound::tls::Trust;
+use ringside_outbound::url::{NodeUrl, Url};
+use ringside_outbound::{Outbound, OutboundFault};
 use std::time::Duration;
 
 /// Longest answer, in bytes. A block's releases are some hundred bytes each.

@@ -1,6 +1,6 @@
 //! What a signer may sign at all: which vaults, which tokens, and how much of each.
 
-use crate::chain::Release;
+use crate::Release;
 use ringside_core::ids::Address;
 use std::collections::{BTreeMap, VecDeque};
 

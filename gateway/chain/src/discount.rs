@@ -5,7 +5,7 @@
 //! half of a fee. Where the contract cannot be read, or says what cannot be, an account keeps the terms it has.
 
 use super::referral::{Kept, Reader, Terms};
-use crate::ingress::{Ingress, Priority};
+use ringside_commands::ingress::{Ingress, Priority};
 use ringside_core::command::{Command, SetPerpetualAccount, account_mask};
 use ringside_core::ids::{AccountId, Address};
 use ringside_views::SharedViews;

@@ -59,7 +59,7 @@ impl SignedRelease {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::ReleaseKey;
+    use crate::ReleaseKey;
     use ringside_auth::wallet::Wallet;
     use ringside_wire::address::parse_address;
 
