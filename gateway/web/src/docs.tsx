@@ -78,7 +78,7 @@ function Members({ schema, depth = 0 }: { schema: Schema; depth?: number }) {
 function Table({ title, kind, children }: { title: string; kind: string; children: ComponentChildren }) {
   return (
     <>
-      <h3>{title}</h3>
+      {title && <h3>{title}</h3>}
       <div class="wide">
         <table>
           <thead><tr><th scope="col">Name</th><th scope="col">Shape</th><th scope="col">{kind}</th><th scope="col">What it is</th></tr></thead>
@@ -105,7 +105,7 @@ function Sample({ label, source }: { label: string; source: string }) {
   );
 }
 
-function Details({ operation }: { operation: Operation }) {
+function Details({ shown: { id, operation } }: { shown: Shown }) {
   const body = operation.requestBody?.content?.['application/json']?.schema;
   const done = operation.responses['200'];
   const answer = done?.content?.['application/json']?.schema;
@@ -115,12 +115,12 @@ function Details({ operation }: { operation: Operation }) {
     <div class="details">
       <p class="soft">
         {operation.security.length ? operation.security.map((one) => Object.keys(one).map((name) => CREDENTIALS[name]).join() || 'nothing').join(' or ') : 'No credential'}
-        {operation['x-api-key-permission'] && `, permission ${operation['x-api-key-permission']}`} · weight {operation['x-weight']}
+        {operation['x-api-key-permission'] && `, permission ${operation['x-api-key-permission']}`} · weight {operation['x-weight']} · <a href={`#${id}`}>link</a>
       </p>
       {operation['x-codeSamples'].map((sample) => <Sample key={sample.label} {...sample} />)}
       {operation.parameters && (
         <Table title="Parameters" kind="Must">
-          {operation.parameters.map((param) => (
+          {[...operation.parameters].sort((one, other) => Number(other.required) - Number(one.required)).map((param) => (
             <tr key={param.name}>
               <th scope="row"><code>{param.name}</code></th>
               <td>{word(param.schema)}{param.in === 'query' ? '' : `, in the ${param.in}`}</td>
@@ -150,9 +150,8 @@ function Entry({ shown, open }: { shown: Shown; open: boolean }) {
     <details id={shown.id} open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         <b class={`method ${shown.method}`}>{shown.method.toUpperCase()}</b> <code>{shown.path}</code> <span>{shown.operation.summary}</span>
-        <a href={`#${shown.id}`} aria-label={`Link to ${shown.method} ${shown.path}`}>#</a>
       </summary>
-      {isOpen && <Details operation={shown.operation} />}
+      {isOpen && <Details shown={shown} />}
     </details>
   );
 }
@@ -168,12 +167,12 @@ function Intro() {
         an account's at <code>/ws/&lt;listenKey&gt;</code>, requests at <code>/ws-fapi/v1</code>, channels of the spot side at <code>/ws</code>.
       </p>
       <p>
-        Samples want <code>$TOKEN</code> (<code>ringside login --url {origin} --key …</code>), <code>$API_KEY</code> and <code>$API_SECRET</code>
+        Samples want <code>$TOKEN</code> (<code>ringside login --url {origin} --key …</code>), <code>$API_KEY</code> and <code>$API_SECRET</code>{' '}
         (POST /api/v1/account/api-keys), <code>$ADMIN_KEY</code>; those of ccxt this:
       </p>
       <Sample
         label="ccxt"
-        source={`import ccxt\nexchange = ccxt.binanceusdm({'apiKey': API_KEY, 'secret': API_SECRET})\nexchange.urls['api'].update({name: url.replace('https://fapi.binance.com', 'http://127.0.0.1:8080')\n    for name, url in exchange.urls['api'].items() if name.startswith('fapi')})`}
+        source={`import ccxt\nexchange = ccxt.binanceusdm({'apiKey': API_KEY, 'secret': API_SECRET, 'options': {'fetchCurrencies': False}})\nexchange.urls['api'].update({name: url.replace('https://fapi.binance.com', 'http://127.0.0.1:8080')\n    for name, url in exchange.urls['api'].items() if name.startswith('fapi')})`}
       />
       <p class="soft">For programs: <a href="/openapi.json">openapi.json</a>. Every amount is a decimal string; HEAD is answered wherever GET is.</p>
     </>
