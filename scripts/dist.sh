@@ -19,7 +19,7 @@ kind=gnu
 if rustup target list --installed | grep -q "^$machine-unknown-linux-musl$" && command -v musl-gcc >/dev/null 2>&1; then kind=musl; fi
 built=${1:-}
 if [ -z "$built" ]; then
-    RUSTFLAGS="-C target-feature=+crt-static" CARGO_PROFILE_DIST_STRIP=symbols CARGO_PROFILE_DIST_DEBUG=false BUILD_COMMIT=$commit \
+    CARGO_INCREMENTAL=0 RUSTFLAGS="-C target-feature=+crt-static" CARGO_PROFILE_DIST_STRIP=symbols CARGO_PROFILE_DIST_DEBUG=false BUILD_COMMIT=$commit \
         cargo build --quiet --locked --profile dist --target "$machine-unknown-linux-$kind" -p ringside-gateway --bin ringside
     built=$target/$machine-unknown-linux-$kind/dist/ringside
 fi
