@@ -227,7 +227,11 @@ impl KeyStore {
             ip_whitelist: Vec::new(),
             expires_at_s: None,
         };
-        self.put(account, wallet.address(), new, &wallet.credentials(), now_s).map(drop)
+        let credentials = Credentials {
+            key: Zeroizing::new(wallet.api_key()),
+            secret: Zeroizing::new(wallet.key().to_owned()),
+        };
+        self.put(account, wallet.address(), new, &credentials, now_s).map(drop)
     }
 
     fn put(

@@ -1,9 +1,7 @@
 //! Wallets whose keys everybody knows: the ten that local chains of developers begin with (anvil, hardhat). A test deployment
 //! funds them and gives each an API key; a production deployment lets nobody in as one of them.
 
-use crate::key::Credentials;
 use ringside_core::ids::Address;
-use zeroize::Zeroizing;
 
 /// One of them. `spot.md` 2.2 has 64 characters in a key and in its secret: the API key is the address behind zeros, its secret the
 /// digits of the wallet's key, so that two texts are all that somebody needs.
@@ -77,11 +75,6 @@ impl TestWallet {
     pub fn key(&self) -> &'static str {
         self.key
     }
-
-    /// Its API key with the secret.
-    pub(crate) fn credentials(&self) -> Credentials {
-        Credentials { key: Zeroizing::new(self.api_key()), secret: Zeroizing::new(self.key.to_owned()) }
-    }
 }
 
 /// Whether everybody has the key of this wallet.
@@ -101,8 +94,7 @@ mod tests {
             let mut key = [0; 32];
             const_hex::decode_to_slice(wallet.key(), &mut key).unwrap();
             assert_eq!(address_of_key(&key), Some(wallet.address()), "{}", wallet.address);
-            let credentials = wallet.credentials();
-            for text in [&credentials.key, &credentials.secret] {
+            for text in [&*wallet.api_key(), wallet.key()] {
                 assert!(text.len() == KEY_LEN && text.bytes().all(|byte| byte.is_ascii_alphanumeric()));
             }
             assert!(is_known(&wallet.address()));
