@@ -37,7 +37,7 @@ start_demo() {
     shift
     page=
     env RINGSIDE_LISTEN=127.0.0.1:0 RINGSIDE_METRICS_LISTEN=127.0.0.1:0 RINGSIDE_LOG=warn RINGSIDE_SNAPSHOT_INTERVAL=5s RINGSIDE_FLUSH_SHED=30s "$@" \
-        "$ringside" demo --folder "$folder/$name" >"$folder/$name.said" 2>"$folder/$name.log" &
+        RINGSIDE_DATA_DIR="$folder/$name" "$ringside" demo >"$folder/$name.said" 2>"$folder/$name.log" &
     children="$! $children"
     figures=
     for _ in $(seq 300); do

@@ -43,6 +43,7 @@ proof "a soak over midnight" env FROM=23:28 scripts/soak.sh --minutes 40
 proof "three times what can be taken, for a minute" scripts/overload.sh
 proof "5,000 sockets behind a real nginx, and an order beside attacks" scripts/proxy.sh
 proof "every view of the page, judged and photographed" scripts/page.sh --long
+proof "what an operator installs, static and as a package" scripts/dist.sh
 proof "logins signed by a wallet library of others" scripts/login.sh
 proof "requests made of the API's own document" env EXAMPLES=100 SEED="$SEED" scripts/schema.sh
 proof "every client in all its versions" scripts/clients.sh all

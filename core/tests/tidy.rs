@@ -453,6 +453,7 @@ fn every_file_opens_with_what_it_is() {
 fn what_the_parts_name_is_there() {
     let mut missing = Vec::new();
     for part in [
+        "",
         "core",
         "persist",
         "gateway",
@@ -467,7 +468,7 @@ fn what_the_parts_name_is_there() {
         let text =
             fs::read_to_string(root().join(part).join("README.md")).expect("each part has a README.md");
         for name in text.split('`').skip(1).step_by(2).flat_map(alternatives) {
-            let is_path = name.contains('/') && !name.starts_with('/') && !name.contains(['*', ' ']);
+            let is_path = name.contains('/') && !name.starts_with('/') && !name.contains(['*', ' ', ':']);
             let mut places = [
                 "",
                 "core/src",
@@ -499,6 +500,15 @@ fn alternatives(name: &str) -> Vec<String> {
         }
         None => vec![name.to_owned()],
     }
+}
+
+/// What a newcomer reads first is short, and shows the page.
+#[test]
+fn the_readme_is_one_that_people_read() {
+    let text = fs::read_to_string(root().join("README.md")).expect("there is a README.md");
+    assert!(text.lines().count() <= 250 && text.len() <= 16 << 10, "README.md is too long");
+    let picture = fs::metadata(root().join("gateway/web/terminal.png")).expect("README.md shows the page");
+    assert!(text.contains("(gateway/web/terminal.png)") && picture.len() <= 200 << 10, "its picture");
 }
 
 /// Rows of the failure model.

@@ -5,7 +5,9 @@
 
 mod error;
 mod figures;
+mod funded;
 pub mod genesis;
+pub mod past;
 mod stages;
 mod supervisor;
 
@@ -19,6 +21,7 @@ use crate::worker::edge::Edge;
 use crate::worker::{Shared, Worker};
 pub use error::BootError;
 use ringside_auth::Authenticator;
+use ringside_auth::test_wallet::TestWallet;
 use ringside_commands::clock::{Agreement, Clock};
 use ringside_commands::ingress::{CommandProducer, DiskHeadroom, EngineState};
 use ringside_core::command::{Body, Command, PerpetualState};
@@ -30,6 +33,7 @@ use ringside_views::perpetual::market::PerpetualMarket;
 pub(crate) use stages::ViewFold;
 use stages::{Rebuilt, Stages, take_folder};
 pub use stages::{engine_config, persist_config};
+use std::fmt::Write as _;
 use std::fs::Permissions;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -121,6 +125,10 @@ pub fn run_and_tell(
     if config.test_deployment && awaits_perpetuals(&shared) {
         open_perpetuals(&shared, &mut own, &shutdown);
     }
+    let funded = match config.test_deployment && !awaits_perpetuals(&shared) {
+        true => funded::open(&shared, &mut own, &shutdown),
+        false => &[],
+    };
     shared.feed_port.attach(own);
     shared.phase.set_headroom(room(&shared, &stages));
     shared.begin();
@@ -133,7 +141,7 @@ pub fn run_and_tell(
     let address = server.address();
     let mut supervisor = Supervisor::new(|name| std::env::var_os(name));
     supervisor.ready(&format!("running on {address}"));
-    say(out, &greeting(&config, address, found.is_admin_key_new));
+    say(out, &greeting(&config, address, found.is_admin_key_new, funded));
     ready(address);
 
     let has_ended = watch(&shared, &stages, &shutdown, apart, &mut supervisor);
@@ -371,7 +379,7 @@ impl Apart {
 }
 
 /// What a newcomer needs to know.
-fn greeting(config: &Config, address: SocketAddr, is_admin_key_new: bool) -> String {
+fn greeting(config: &Config, address: SocketAddr, is_admin_key_new: bool, funded: &[TestWallet]) -> String {
     let admin_key = match &config.admin_key {
         Some(_) => "as configured".to_owned(),
         None => {
@@ -379,19 +387,41 @@ fn greeting(config: &Config, address: SocketAddr, is_admin_key_new: bool) -> Str
             format!("{} {}", if is_admin_key_new { "made just now, in" } else { "in" }, path.display())
         }
     };
-    format!(
-        "ringside: running on http://{address}/api/v1 (acknowledges when {acknowledge}; chain {chain})\n\
-         ringside: administrator's key {admin_key}\n\
+    let kind = match config.test_deployment {
+        true => "a TEST deployment: its money is worth nothing, and may be made out of nothing",
+        false => "a production deployment",
+    };
+    let acknowledge = match config.acknowledge {
+        crate::config::Acknowledge::Durable => "durable",
+        crate::config::Acknowledge::Written => "written",
+    };
+    let changed = match &*config.changed() {
+        [] => "all as shipped".to_owned(),
+        keys => format!("as shipped but {}", keys.join(", ")),
+    };
+    let mut text = format!(
+        "ringside: running on    http://{address}/api/v1, {kind}\n\
          ringside: page          http://{address}/\n\
-         ringside: routes        curl http://{address}/openapi.json\n\
-         ringside: log in        ringside login --url http://{address} --key <wallet key, 64 hex digits>\n\
-         ringside: first trade   see README.md, \"A first trade\"",
-        acknowledge = match config.acknowledge {
-            crate::config::Acknowledge::Durable => "durable",
-            crate::config::Acknowledge::Written => "written",
-        },
+         ringside: API           http://{address}/docs, or curl http://{address}/openapi.json\n\
+         ringside: data          {data} (acknowledges when {acknowledge}; chain {chain})\n\
+         ringside: settings      {changed}; `ringside settings --explain` shows them\n\
+         ringside: administrator's key {admin_key}\n",
+        data = config.data_dir.display(),
         chain = config.chain_id,
-    )
+    );
+    if !funded.is_empty() {
+        // Writing into a string cannot fail.
+        let _ = writeln!(
+            text,
+            "ringside: {} funded accounts, whose keys everybody knows. Log in at the page with the second column; clients of the \
+             Binance API take the first as key and the second as secret",
+            funded.len()
+        );
+        for wallet in funded {
+            let _ = writeln!(text, "  {}  {}", wallet.api_key(), wallet.key());
+        }
+    }
+    text + "ringside: first trade   see README.md, \"A first trade\""
 }
 
 #[cfg(test)]

@@ -26,11 +26,21 @@ use ringside_persist::storage::disk::Disk;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::LazyLock;
 use tracing_subscriber::EnvFilter;
+
+/// The version, with the commit where the build was told one (`BUILD_COMMIT`, as `scripts/dist.sh` does).
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let version = env!("CARGO_PKG_VERSION");
+    match option_env!("BUILD_COMMIT") {
+        Some(commit) if !commit.is_empty() => format!("{version} ({commit})"),
+        _ => version.to_owned(),
+    }
+});
 
 /// An exchange: spot and perpetual futures on a deterministic in-memory core, with a durable journal.
 #[derive(Parser, Debug)]
-#[command(name = "ringside", version)]
+#[command(name = "ringside", version = VERSION.as_str())]
 struct Arguments {
     /// Settings as TOML; the environment (RINGSIDE_<KEY>) wins over it.
     #[arg(long, global = true, env = "RINGSIDE_CONFIG", value_name = "FILE")]
@@ -184,12 +194,8 @@ enum Action {
         #[arg(long)]
         settings: PathBuf,
     },
-    /// Starts a test deployment in which a market maker and takers trade, for looking at its page.
-    Demo {
-        /// A data folder to keep; unset: a temporary one, removed at the end.
-        #[arg(long)]
-        folder: Option<PathBuf>,
-    },
+    /// Starts a test deployment in which a market maker and takers trade; in a new data folder they have done so for hours.
+    Demo,
     /// Prints a login token for a wallet.
     Login {
         /// Where the exchange runs.
@@ -298,12 +304,12 @@ pub fn main() -> ExitCode {
             let Err(error) = signer::run(&settings, config.signer_key.as_ref());
             fail(&error, 1)
         }
-        Action::Demo { folder } => {
+        Action::Demo => {
             let _logs = match start_logs(&config) {
                 Ok(guard) => guard,
                 Err(error) => return fail(&error, 2),
             };
-            match demo::run(config, folder) {
+            match demo::run(config) {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(error) => fail(&error, error.exit_code()),
             }
@@ -463,7 +469,6 @@ fn start(mut config: Config) -> ExitCode {
         return fail(&reason, 2);
     }
     keep_memory_private(&config);
-    show(&config.summary());
     match boot::run(config, Clock::SYSTEM, &mut std::io::stdout()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&error, error.exit_code()),

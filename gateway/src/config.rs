@@ -16,6 +16,7 @@ use feed::Feed;
 pub use origin::Origin;
 use ringside_auth::cidr::Cidr;
 use ringside_auth::secret::Secret;
+use ringside_auth::test_wallet::TEST_WALLETS;
 use ringside_chain::WITHDRAWAL_LIFETIME_MAX_S;
 use ringside_core::command::DECIMALS_MAX;
 use ringside_outbound::url::{NodeUrl, Url};
@@ -162,6 +163,9 @@ settings! {
     data_dir: PathBuf = PathBuf::from("data");
     /// Whether the administrator may credit balances out of nothing.
     test_deployment: bool = true;
+    /// Accounts of well-known keys, with money and an API key each, that a test deployment begins with: at most 10. A production
+    /// deployment has none, and lets nobody in by such a key.
+    test_accounts: usize = 10;
     /// Chain named in login signatures.
     chain_id: u64 = 31337;
     /// Address at which clients reach this deployment, as a browser shows it: it is part of what a wallet signs to log in. Unset: http://
@@ -476,6 +480,9 @@ impl Config {
         if (1..self.chain_nodes.len()).any(|at| self.chain_nodes[..at].contains(&self.chain_nodes[at])) {
             return conflict("`chain_nodes` must not name a node twice: it would be two voices".to_owned());
         }
+        if self.test_accounts > TEST_WALLETS.len() {
+            return conflict(format!("`test_accounts` must be at most {}", TEST_WALLETS.len()));
+        }
         if self.page_node.is_some() && !self.test_deployment {
             return conflict(
                 "`page_node` is for test deployments: nobody should paste a key that guards anything"
@@ -565,6 +572,7 @@ impl Config {
             takes_login_version_1: self.takes_login_version_1(),
             compat_header: self.compat_header,
             refuse_replays: self.refuse_replays,
+            takes_test_wallets: self.test_deployment,
         }
     }
 
@@ -590,6 +598,16 @@ impl Config {
             let _ = writeln!(text, "* feed  {feed}");
         }
         text
+    }
+
+    /// Keys of what differs from the default.
+    pub fn changed(&self) -> Vec<&'static str> {
+        let defaults = Config::default().shown();
+        let shown = self.shown().into_iter().zip(defaults);
+        let mut keys: Vec<_> =
+            shown.filter(|((_, shown), (_, default))| shown != default).map(|((key, _), _)| key).collect();
+        keys.extend((!self.feeds.is_empty()).then_some("feed"));
+        keys
     }
 
     /// One line per setting, `*` before those that differ from the default. Holds no secret.
@@ -652,6 +670,17 @@ mod tests {
         assert_eq!(config.segment_len.bytes(), 1 << 30);
         assert_eq!(config.pin_workers.0, [2, 3]);
         assert!(!config.test_deployment);
+        assert_eq!(
+            config.changed(),
+            [
+                "test_deployment",
+                "pin_workers",
+                "segment_len",
+                "idle_timeout",
+                "trusted_proxies",
+                "weight_per_minute"
+            ]
+        );
         assert!(config.trusted_proxies[0].contains("10.200.0.1".parse().unwrap()));
         assert!(config.summary().contains("* weight_per_minute"), "{}", config.summary());
     }
@@ -715,6 +744,7 @@ mod tests {
             let message = "configuration: `public_url` must begin with https:// or http://";
             check(&format!("public_url = \"{wrong}\""), &[], message);
         }
+        check("test_accounts = 11", &[], "configuration: `test_accounts` must be at most 10");
         check("workers = 255", &[], "configuration: `workers` must be at most 254");
         check("jwt_secret = \"short\"", &[], "configuration: `jwt_secret` must have at least 32 characters");
     }

@@ -23,7 +23,7 @@ function versions(): Plugin {
       for (const [name, text] of texts) {
         let named = text;
         if (name.endsWith('.js')) for (const script of scripts) named = named.replaceAll(`./${script}`, `./${script}?v=${own}`);
-        if (name === 'index.html') named = named.replace(/\/web\/(app\.(?:js|css))/g, `/web/$1?v=${own}`);
+        if (name.endsWith('.html')) named = named.replace(/\/web\/([a-z]+\.(?:js|css))/g, `/web/$1?v=${own}`);
         if (named !== text) writeFileSync(join(folder, name), named);
       }
     },
@@ -78,7 +78,8 @@ export default defineConfig({
     modulePreload: false,
     cssCodeSplit: false,
     rollupOptions: {
-      output: { entryFileNames: 'app.js', chunkFileNames: '[name].js', assetFileNames: (asset) => (asset.names[0]?.endsWith('.css') ? 'app.css' : '[name][extname]') },
+      input: { app: 'index.html', docs: 'docs.html' },
+      output: { entryFileNames: '[name].js', chunkFileNames: '[name].js', assetFileNames: (asset) => (asset.names[0]?.endsWith('.css') ? 'app.css' : '[name][extname]') },
     },
   },
   plugins: [versions(), licences(), compressed()],

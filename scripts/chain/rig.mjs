@@ -81,6 +81,7 @@ export async function startRig(ringside, modules, settings = () => ({})) {
             RINGSIDE_DATA_DIR: join(folder, "data"),
             RINGSIDE_LISTEN: "127.0.0.1:0",
             RINGSIDE_ANY_FILE_SYSTEM: "true",
+            RINGSIDE_TEST_ACCOUNTS: "0",
             RINGSIDE_LOG: "warn",
             RINGSIDE_ADMIN_KEY: ADMIN_KEY,
             RINGSIDE_JWT_SECRET: TOKEN_SECRET,

@@ -77,7 +77,7 @@ export async function showSpeed({ demo, open, shown }) {
   shown(`a slow phone paints after ${first.toFixed(0)} ms and shows its market after ${(usable / 1_000).toFixed(1)} s`);
 }
 
-async function judgeBy(page, axe) {
+export async function judgeBy(page, axe) {
   if (!(await page.evaluate(() => 'axe' in window))) {
     // The page's own policy takes no script of others; the test's does not go through it.
     const { readFileSync } = await import('node:fs');

@@ -21,14 +21,25 @@ function said(program, find) {
   });
 }
 
-/** A demo on a free port: markets that move, and a funded visitor. */
+/** A demo on a free port: markets that have moved for hours and do, and the key of a funded account. */
 export async function startDemo(ringside) {
-  const program = spawn(ringside, ['demo'], { env: { ...process.env, RINGSIDE_LISTEN: '127.0.0.1:0', RINGSIDE_LOG: 'warn' } });
-  const [url, key] = await said(program, (line) => line.match(/open (http:\S+)\/ .* key ([0-9a-f]{64})/)?.slice(1));
-  const end = () => {
+  const folder = mkdtempSync(join(tmpdir(), 'ringside-demo-'));
+  const env = { ...process.env, RINGSIDE_DATA_DIR: join(folder, 'data'), RINGSIDE_LISTEN: '127.0.0.1:0', RINGSIDE_LOG: 'warn' };
+  const program = spawn(ringside, ['demo'], { env });
+  let key;
+  const url = await said(program, (line) => {
+    key ??= line.match(/^ {2}[0-9a-f]{64} {2}([0-9a-f]{64})$/)?.[1];
+    return line.match(/demo .* (http:\S+)\/$/)?.[1];
+  });
+  let ended;
+  const end = () => (ended ??= new Promise((resolve) => {
     program.removeAllListeners('exit');
+    program.on('exit', () => {
+      rmSync(folder, { recursive: true, force: true });
+      resolve();
+    });
     program.kill('SIGTERM');
-  };
+  }));
   return { url, key, end, json: async (path) => (await fetch(url + path)).json() };
 }
 

@@ -92,6 +92,7 @@ impl Server {
             ("listen", address.to_string()),
             ("data_dir", folder.join("data").display().to_string()),
             ("admin_key", admin_key.clone()),
+            ("test_accounts", "0".to_string()),
             ("weight_per_minute", u32::MAX.to_string()),
             ("orders_per_ten_seconds", u32::MAX.to_string()),
             ("orders_per_minute", u32::MAX.to_string()),

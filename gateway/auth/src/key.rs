@@ -11,6 +11,7 @@ use crate::key_log::{KeyLogError, KeyRecord, Record, Resealed};
 use crate::seal::{SealError, Sealer};
 use crate::secret::{self, RandomError};
 use crate::signed::Signer;
+use crate::test_wallet::TestWallet;
 use parking_lot::{Mutex, RwLock};
 use ringside_core::ids::{AccountId, Address};
 use sha2::{Digest, Sha256};
@@ -210,12 +211,41 @@ impl KeyStore {
         new: NewKey,
         now_s: i64,
     ) -> Result<(Arc<ApiKey>, Credentials), KeyError> {
+        let credentials =
+            Credentials { key: secret::random_text(KEY_LEN)?, secret: secret::random_text(KEY_LEN)? };
+        Ok((self.put(account, address, new, &credentials, now_s)?, credentials))
+    }
+
+    /// Gives the account of a test wallet the key that everybody knows, for trading, where it has none. Blocks as [`KeyStore::create`].
+    pub fn create_known(&self, account: AccountId, wallet: &TestWallet, now_s: i64) -> Result<(), KeyError> {
+        if self.find(wallet.api_key().as_bytes()).is_some() {
+            return Ok(());
+        }
+        let new = NewKey {
+            label: "test".to_owned(),
+            permissions: (true, true),
+            ip_whitelist: Vec::new(),
+            expires_at_s: None,
+        };
+        let credentials = Credentials {
+            key: Zeroizing::new(wallet.api_key()),
+            secret: Zeroizing::new(wallet.key().to_owned()),
+        };
+        self.put(account, wallet.address(), new, &credentials, now_s).map(drop)
+    }
+
+    fn put(
+        &self,
+        account: AccountId,
+        address: Address,
+        new: NewKey,
+        credentials: &Credentials,
+        now_s: i64,
+    ) -> Result<Arc<ApiKey>, KeyError> {
         let mut writer = self.writer.lock();
         if self.index.read().by_account.get(&account).is_some_and(|keys| keys.len() >= KEYS_PER_ACCOUNT) {
             return Err(KeyError::TooMany);
         }
-        let credentials =
-            Credentials { key: secret::random_text(KEY_LEN)?, secret: secret::random_text(KEY_LEN)? };
         let mut record = KeyRecord {
             id: writer.next_id,
             account,
@@ -235,7 +265,7 @@ impl KeyStore {
         record.sealed = self.sealer.seal(&context(&record), &plain)?;
         self.append(&mut writer, &Record::Put(record.clone()), true)?;
         writer.next_id += 1;
-        Ok((self.changed(|index| index.put(ApiKey::new(record, None))), credentials))
+        Ok(self.changed(|index| index.put(ApiKey::new(record, None))))
     }
 
     /// Changes a key. Blocks for a sync of the disk.

@@ -30,7 +30,7 @@ pub enum LoginRefusal {
     InvalidVersion,
     /// The nonce is unknown, used, expired, or of another address.
     NonceInvalid,
-    /// Another account signed, or something else was signed.
+    /// Another account signed, or something else was signed, or everybody can sign for this account.
     SignatureInvalid,
 }
 
@@ -80,7 +80,7 @@ impl Authenticator {
         // A panic there was reported by the thread's own hook.
         let is_signed = tokio::task::spawn_blocking(is_signed).await.unwrap_or(false);
         drop(turn);
-        if !is_signed {
+        if !is_signed || self.is_anybody(&address) {
             return Err(LoginRefusal::SignatureInvalid);
         }
         client.unspend((live.expires_at_s, live.nonce));

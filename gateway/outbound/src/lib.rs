@@ -4,7 +4,6 @@
 pub mod tls;
 pub mod url;
 
-use crate::tls::Trust;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::{Request, StatusCode};
@@ -14,6 +13,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use std::error::Error;
 use std::time::Duration;
+use tls::Trust;
 use tokio::time::timeout;
 
 /// Why there is no answer.

@@ -127,12 +127,20 @@ impl Call {
     /// not name are ignored; a member of the wrong type must be `T`'s business (an untyped field), or it is `invalid json` as well.
     pub fn json<'a, T: serde::Deserialize<'a>>(&'a self) -> Result<T, Error> {
         let is_object = self.body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
-        if is_object && let Ok(value) = serde_json::from_slice(&self.body) {
-            return Ok(value);
+        let refused = Fault::InvalidJson.error(self.route.dialect);
+        if !is_object {
+            return Err(refused.with_message("body: no JSON object"));
         }
-        Err(Fault::InvalidJson.error(self.route.dialect))
+        serde_json::from_slice(&self.body).map_err(|error| {
+            // It may name what was sent, which may be long.
+            let why: String = error.to_string().chars().take(WHY_LEN_MAX).collect();
+            refused.with_message(format!("body: {why}"))
+        })
     }
 }
+
+/// Characters of why a body cannot be read that are shown.
+const WHY_LEN_MAX: usize = 200;
 
 /// A query string; reading a parameter allocates only where it is percent-encoded.
 #[derive(Clone, Copy, Debug)]

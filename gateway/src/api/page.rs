@@ -1,4 +1,4 @@
-//! The page at `/`: static files that are part of the binary. They name nothing outside the process that serves them, and
+//! The pages at `/` and `/docs`: static files that are part of the binary. They name nothing outside the process that serves them, and
 //! use the public API like any other client, and for withdrawals what `withdrawals` tells besides.
 
 pub mod withdrawals;
@@ -19,6 +19,7 @@ use std::sync::OnceLock;
 /// Rows. They are no part of the API that is documented.
 pub static ROUTES: &[Route] = &[
     Route { is_api: false, ..Route::new(Method::Get, "/", Handler::Now(|call| Ok(serve_index(call)))) },
+    Route { is_api: false, ..Route::new(Method::Get, "/docs", Handler::Now(|call| Ok(serve_docs(call)))) },
     Route {
         is_api: false,
         params: &[Param::path("name", Shape::Text, "Name of the file")],
@@ -53,11 +54,14 @@ const SCRIPT: &str = "text/javascript;charset=utf-8";
 const SVG: &str = "image/svg+xml";
 const TEXT: &str = "text/plain;charset=utf-8";
 
-/// The first is the page itself.
+/// The first is the page itself, the second the API for people.
 static FILES: &[File] = files! {
     "index.html" as HTML;
+    "docs.html" as HTML;
     "app.css" as CSS;
     "app.js" as SCRIPT;
+    "docs.js" as SCRIPT;
+    "parts.js" as SCRIPT;
     "drawing.js" as SCRIPT;
     "icon.svg" as SVG;
     "licenses.txt" as TEXT;
@@ -83,6 +87,10 @@ fn serve_index(call: &Call) -> Response {
     }
     let policy = POLICY.replacen("connect-src 'self'", &format!("connect-src 'self'{reached}"), 1);
     respond(call, 0, HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static(POLICY)))
+}
+
+fn serve_docs(call: &Call) -> Response {
+    respond(call, 1, HeaderValue::from_static(POLICY))
 }
 
 fn serve(call: &Call) -> Answer {

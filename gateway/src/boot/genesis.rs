@@ -12,7 +12,7 @@ use ringside_core::money::{AMOUNT_UNIT, MONEY_UNIT, UNIT};
 const OPEN_ORDERS_MAX: u32 = 200;
 
 /// `DFUSDT`: tick 0.0001, lot 0.1, least notional 1, no fees.
-pub(super) fn shipped_market() -> ListMarket {
+pub fn shipped_market() -> ListMarket {
     ListMarket {
         symbol: field::<20>(b"DFUSDT") as Symbol,
         base: field::<10>(b"DF") as AssetName,

@@ -142,7 +142,7 @@ fn archive_folder(config: &Config) -> PathBuf {
 }
 
 /// Whether a journal's folder has never held one: there is nothing in it, or the files alone that are locked.
-fn is_blank(journal: &Path) -> bool {
+pub(super) fn is_blank(journal: &Path) -> bool {
     std::fs::read_dir(journal).is_ok_and(|entries| {
         entries
             .flatten()

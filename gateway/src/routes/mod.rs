@@ -1,6 +1,7 @@
 //! Every route of the process: the router is built of [`ROUTES`], and the OpenAPI document made of them.
 
 pub mod openapi;
+mod sample;
 
 use crate::api::docs::Shape;
 use crate::api::{self, Answer, Call, Handler, Method, Response, Route};

@@ -5,6 +5,7 @@ use crate::api::fapi::shape;
 use crate::api::{Error, Method, Route, Weight};
 use crate::dialect::fapi::refusal;
 use crate::http::order_rate::OrderCount;
+use crate::routes::sample::samples;
 use crate::ws::request::methods;
 use ringside_auth::access::{Auth, Permission};
 use ringside_wire::fault::{Denied, Fault, SignatureError};
@@ -132,6 +133,7 @@ fn operation(route: &Route, schemas: &mut Map<String, Value>) -> Value {
         let content = json!({ "application/json": { "schema": body } });
         operation["requestBody"] = json!({ "required": true, "content": content });
     }
+    operation["x-codeSamples"] = samples(route, &operation, schemas);
     operation
 }
 
@@ -436,6 +438,39 @@ mod tests {
             assert!(schemas.contains_key(name), "{name}");
         }
         assert!(seen.keys().all(|name| schemas.contains_key(name)));
+    }
+
+    /// What a sample of a shell sends stands in the document, and what a client of the Binance API asks for is shown as ccxt sends it.
+    #[test]
+    fn every_row_has_a_sample() {
+        let document = document(routes());
+        for route in routes().filter(|route| route.is_api) {
+            let operation = &document["paths"][route.path][route.method.name().to_ascii_lowercase()];
+            let samples = operation["x-codeSamples"].as_array().unwrap();
+            let curl = samples[0]["source"].as_str().unwrap();
+            let is_open = matches!(route.response, Shape::Nothing);
+            assert!(curl.contains(if is_open { "websocat" } else { "curl -s" }), "{curl}");
+            assert!(!curl.contains(['{', '}']) || curl.contains(" -d '"), "{curl}");
+            let is_of_binance = ["/fapi/", "/futures/data/"].iter().any(|root| route.path.starts_with(root));
+            assert_eq!(samples.len() == 2, is_of_binance, "{}", route.path);
+        }
+        let sample = |path: &str, method: &str, index: usize| {
+            let samples = &document["paths"][path][method]["x-codeSamples"];
+            samples[index]["source"].as_str().unwrap().to_owned()
+        };
+        assert_eq!(
+            sample("/api/v1/spot/orders", "post", 0),
+            "curl -s -H \"Authorization: Bearer $TOKEN\" -H 'content-type: application/json' \
+             -d '{\"price\":\"0.2\",\"quantity\":\"50\",\"side\":\"buy\",\"symbol\":\"DFUSDT\",\"type\":\"limit\"}' \
+             'http://127.0.0.1:8080/api/v1/spot/orders'"
+        );
+        assert!(sample("/fapi/v1/order", "post", 0).starts_with(
+            "QUERY=\"symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.01&price=59000&timestamp="
+        ));
+        assert_eq!(
+            sample("/fapi/v1/positionSide/dual", "post", 1),
+            "exchange.request('positionSide/dual', ['fapiPrivate'], 'POST', {'dualSidePosition': 'false'})"
+        );
     }
 
     #[test]

@@ -209,6 +209,7 @@ static LINES: &[Line] = &[
     line(Asks::Nothing, "GET", "/private/ws/{*names}", "/private/ws/btcusdt@trade", "", 426, Other::Nobody),
     line(Asks::Nothing, "GET", "/private/stream", "/private/stream", "", 426, Other::Nobody),
     line(Asks::Nothing, "GET", "/", "/", "", 200, Other::Nobody),
+    line(Asks::Nothing, "GET", "/docs", "/docs", "", 200, Other::Nobody),
     line(Asks::Nothing, "GET", "/web/{name}", "/web/app.css", "", 200, Other::Nobody),
 ];
 

@@ -211,11 +211,22 @@ fn bodies_up_to_the_limit() {
 fn a_body_must_be_a_json_object() {
     let server = start();
     check(&server, ("POST", "/api/v1/object"), &[], " {\"a\":1}", (200, r#"{"a":1}"#));
-    for wrong in ["", "[1]", "1", "null", "{", "{\"a\":1}}", "{a:1}", "{\"a\":1} x", "\u{feff}{}"] {
-        check(&server, ("POST", "/api/v1/object"), &[], wrong, (400, r#"{"error":"invalid json"}"#));
-    }
     let deep = format!("{{\"a\":{}{}}}", "[".repeat(30_000), "]".repeat(30_000));
-    check(&server, ("POST", "/api/v1/object"), &[], &deep, (400, r#"{"error":"invalid json"}"#));
+    for (wrong, why) in [
+        ("", "no JSON object"),
+        ("[1]", "no JSON object"),
+        ("1", "no JSON object"),
+        ("null", "no JSON object"),
+        ("{", "EOF while parsing an object at line 1 column 1"),
+        ("{\"a\":1}}", "trailing characters at line 1 column 8"),
+        ("{a:1}", "key must be a string at line 1 column 2"),
+        ("{\"a\":1} x", "trailing characters at line 1 column 9"),
+        ("\u{feff}{}", "no JSON object"),
+        (&deep, "recursion limit exceeded at line 1 column 132"),
+    ] {
+        let body = format!(r#"{{"error":"invalid json","message":"body: {why}"}}"#);
+        check(&server, ("POST", "/api/v1/object"), &[], wrong, (400, &body));
+    }
 }
 
 #[test]
@@ -336,11 +347,12 @@ fn the_first_failed_check_answers() {
     check(&server, ("POST", "/api/v1/plain"), &[], &long, (405, r#"{"error":"method not allowed"}"#));
     check(&server, ("POST", "/api/v1/trade"), &[], &long, (413, r#"{"error":"body too large"}"#));
     check(&server, ("POST", "/api/v1/trade"), &[], "no json", (401, r#"{"error":"UNAUTHORIZED"}"#));
+    const NO_OBJECT: &str = r#"{"error":"invalid json","message":"body: no JSON object"}"#;
     let denied = r#"{"error":"API Key permission denied: trade not allowed"}"#;
     check(&server, ("POST", "/api/v1/trade"), &[&read], "no json", (403, denied));
-    check(&server, ("POST", "/api/v1/trade"), &[&token], "no json", (400, r#"{"error":"invalid json"}"#));
+    check(&server, ("POST", "/api/v1/trade"), &[&token], "no json", (400, NO_OBJECT));
     check(&server, ("GET", "/api/v1/disabled"), &[], "", (404, r#"{"error":"DISABLED"}"#));
-    check(&server, ("POST", "/api/v1/order"), &[&token], "no json", (400, r#"{"error":"invalid json"}"#));
+    check(&server, ("POST", "/api/v1/order"), &[&token], "no json", (400, NO_OBJECT));
     assert_eq!(server.request("POST", "/api/v1/order", &[&token], "no json").status, 429);
     assert_eq!(server.request("POST", "/api/v1/order", &[], "{}").status, 401);
     // 429 before 404.

@@ -23,7 +23,7 @@ fn named(text: &str) -> BTreeSet<String> {
 #[test]
 fn every_file_that_the_page_names_is_served() {
     let mut exchange = Exchange::start();
-    let (mut open, mut seen) = (vec!["/".to_owned()], BTreeSet::new());
+    let (mut open, mut seen) = (vec!["/".to_owned(), "/docs".to_owned()], BTreeSet::new());
     while let Some(path) = open.pop() {
         let answer = page(&mut exchange, &path, &[]);
         assert_eq!(answer.status, 200, "{path}");
@@ -48,7 +48,14 @@ fn every_file_that_the_page_names_is_served() {
         open.extend(named(&answer.body).into_iter().filter(|path| !seen.contains(path)));
     }
     let files: BTreeSet<&str> = seen.iter().filter_map(|path| path.split('?').next()).collect();
-    for path in ["/web/app.js", "/web/app.css", "/web/drawing.js", "/web/icon.svg", "/web/licenses.txt"] {
+    for path in [
+        "/web/app.js",
+        "/web/docs.js",
+        "/web/app.css",
+        "/web/drawing.js",
+        "/web/icon.svg",
+        "/web/licenses.txt",
+    ] {
         assert!(files.contains(path), "{path} of {seen:?}");
     }
     let stale = page(&mut exchange, "/web/app.js?v=0123456789ab", &[]);

@@ -1,7 +1,10 @@
 //! A first start: cut off, or in a folder that others may read.
 
-use crate::process::{Folder, get, ringside, started, stop, trade};
-use serde_json::Value;
+use crate::process::{
+    Folder, address, get, request, ringside, said, signed, start_logged, started, stop, trade, try_signed,
+};
+use ringside_auth::test_wallet::TEST_WALLETS;
+use serde_json::{Value, json};
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -55,6 +58,85 @@ fn others_are_let_into_nothing() {
     ];
     for path in all {
         assert_eq!(others(&path), 0, "{}", path.display());
+    }
+    stop(child);
+}
+
+#[test]
+fn known_keys_open_funded_accounts_of_a_test_deployment_and_nothing_of_production() {
+    let folder = Folder::new("known-keys");
+    let wallet = &TEST_WALLETS[1];
+    let key = json!({"api_key": wallet.api_key(), "api_secret": wallet.key()});
+    let begin = |is_test: &'static str| {
+        started(&folder.0, |command| {
+            command.env("RINGSIDE_TEST_ACCOUNTS", "2").env("RINGSIDE_TEST_DEPLOYMENT", is_test);
+        })
+    };
+    let login = |address: &str| {
+        let mut command = ringside(&folder.0);
+        command.args(["login", "--url", &format!("http://{address}"), "--key", wallet.key()]);
+        command.output().unwrap()
+    };
+    let margin = |address: &str| {
+        let rows = signed(address, "GET", "/fapi/v2/balance", &key, "recvWindow=5000");
+        rows[0]["balance"].as_str().unwrap().parse::<f64>().unwrap()
+    };
+    let mut token = String::new();
+    for times in 0..2 {
+        let (child, address, told) = begin("true");
+        let shown = told.lines().filter(|line| line.ends_with(wallet.key())).count();
+        assert_eq!((shown, told.matches(TEST_WALLETS[2].key()).count()), (1, 0), "{told}");
+        assert_eq!(margin(&address), 10_000.0, "given once, start {times}");
+        token = format!("Authorization: Bearer {}", said(&login(&address)).trim());
+        assert_eq!(request(&address, "GET", "/api/v1/spot/balances", &[&token], "").0, 200);
+        stop(child);
+    }
+    let (child, address, told) = begin("false");
+    assert!(!told.contains(wallet.key()) && told.contains("a production deployment"), "{told}");
+    let (status, answer) = try_signed(&address, "GET", "/fapi/v2/balance", &key, "recvWindow=5000");
+    assert_eq!((status, &answer["code"]), (401, &json!(-2015)));
+    let unsigned = format!("X-API-Key: {}", wallet.api_key());
+    for header in [token, unsigned] {
+        assert_eq!(request(&address, "GET", "/api/v1/spot/balances", &[&header], "").0, 401, "{header}");
+    }
+    let output = login(&address);
+    assert!(!output.status.success() && said(&output).contains("SIGNATURE_INVALID"), "{}", said(&output));
+    stop(child);
+}
+
+#[test]
+fn a_demo_in_a_new_folder_has_a_past_that_its_journal_holds() {
+    let folder = Folder::new("demo");
+    let data = folder.0.join("data");
+    let log = folder.0.join("log");
+    let candles = |address: &str, path: &str| -> Vec<Value> {
+        let path = format!("{path}&interval=1h&limit=20");
+        serde_json::from_str(&get(address, &path, &[])).unwrap()
+    };
+    let file = std::fs::File::create(&log).unwrap();
+    let (child, told) = start_logged(&data, file.into(), |command| {
+        command.arg("demo");
+    });
+    let of_demo = address(&told, "running on");
+    let (spot, futures) = (
+        "/api/v1/spot/klines?symbol=DFUSDT",
+        ["BTC", "ETH", "SOL"].map(|base| format!("/fapi/v1/klines?symbol={base}USDT")),
+    );
+    let paths: Vec<&str> = futures.iter().map(String::as_str).chain([spot]).collect();
+    let before: Vec<_> = paths.iter().map(|path| candles(&of_demo, path)).collect();
+    for (path, rows) in paths.iter().zip(&before) {
+        assert!(rows.len() >= 12, "{path}: {rows:?}");
+        let volume = |row: &Value| row[5].as_str().unwrap().parse::<f64>().unwrap();
+        assert!(rows.iter().rev().skip(1).all(|row| volume(row) > 0.0), "{path}: {rows:?}");
+    }
+    stop(child);
+    let told = std::fs::read_to_string(&log).unwrap();
+    assert!(!told.contains("refused"), "{told}");
+    // Started again without the traders: what was shown was history.
+    let (child, of_start, _) = started(&data, |_| ());
+    for (path, rows) in paths.iter().zip(&before) {
+        let now = candles(&of_start, path);
+        assert_eq!(now[..11], rows[..11], "{path}");
     }
     stop(child);
 }

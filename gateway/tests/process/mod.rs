@@ -50,6 +50,8 @@ pub(crate) fn ringside(folder: &Path) -> Command {
         .env("RINGSIDE_DATA_DIR", folder)
         .env("RINGSIDE_LISTEN", "127.0.0.1:0")
         .env("RINGSIDE_ANY_FILE_SYSTEM", "true")
+        // Accounts are those that a test makes.
+        .env("RINGSIDE_TEST_ACCOUNTS", "0")
         // A disk that others use too is slow now and then.
         .env("RINGSIDE_FLUSH_SHED", "30s");
     command

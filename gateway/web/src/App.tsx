@@ -29,7 +29,7 @@ export function App() {
       {markets.value.length ? <Shown /> : <main class="page"><p class="empty" role="status">Reaching the exchange…</p></main>}
       <footer class="foot">
         <span>Charts by <a href="https://www.tradingview.com/lightweight-charts/" rel="noopener">TradingView</a></span>
-        <a href="/openapi.json">API</a>
+        <a href="/docs">API</a>
         <a href="/web/licenses.txt">Licences</a>
       </footer>
       <Toasts />

@@ -7,9 +7,9 @@ use crate::api::{Call, Error, Method, Route, Weight, later};
 use crate::dialect::account::refusal;
 use ringside_auth::access::Auth;
 use ringside_commands::ingress::Priority;
-use ringside_core::command::{Body, Command, Credit, CreditPerpetual};
-use ringside_core::ids::padded;
-use ringside_core::money::AMOUNT_UNIT;
+use ringside_core::command::{Command, Credit, CreditPerpetual};
+use ringside_core::ids::{Address, padded};
+use ringside_core::money::{AMOUNT_UNIT, MONEY_UNIT};
 use ringside_core::reject::Reject;
 use ringside_wire::account::{DONE, Done};
 use ringside_wire::fault::Denied;
@@ -34,23 +34,26 @@ pub static ROUTES: &[Route] = &[Route {
     ..Route::of(Method::Post, "/api/v1/faucet", later!(give))
 }];
 
-async fn give(call: Call) -> Result<Done, Error> {
-    let address = call.identity.as_ref().ok_or(refusal::INTERNAL)?.address;
-    let reason = padded("faucet").ok_or(refusal::INTERNAL)?;
-    let amount = i128::from(WHOLE) * AMOUNT_UNIT;
-    for token in TOKENS {
-        let asset = padded(token).ok_or(refusal::INTERNAL)?;
-        submit(&call, Credit { address, asset, reserved: 0, amount: amount.into(), reason }).await?;
-    }
-    submit(&call, CreditPerpetual { address, reserved: 0, amount: WHOLE * 1_000_000, reason }).await?;
-    Ok(DONE)
+/// What gives a wallet test money once. A deployment may have no such token, or no perpetual markets: it is then given the rest.
+pub fn gift(address: Address) -> Vec<Command> {
+    let reason = padded("faucet").expect("a short word");
+    let amount = (i128::from(WHOLE) * AMOUNT_UNIT).into();
+    let credit = |token| {
+        let asset = padded(token).expect("a short name");
+        Command::new(Credit { address, asset, reserved: 0, amount, reason })
+    };
+    let margin = CreditPerpetual { address, reserved: 0, amount: WHOLE * MONEY_UNIT, reason };
+    TOKENS.into_iter().map(credit).chain([Command::new(margin)]).collect()
 }
 
-async fn submit<B: Body>(call: &Call, body: B) -> Result<(), Error> {
-    let reply = call.worker.ingress.submit(Command::new(body), Priority::Order).await.map_err(unavailable)?;
-    match reply.done.rejected() {
-        // A deployment may have no such token, or no perpetual markets.
-        None | Some(Reject::MarketNotFound) => Ok(()),
-        Some(_) => Err(refusal::INTERNAL.into()),
+async fn give(call: Call) -> Result<Done, Error> {
+    let address = call.identity.as_ref().ok_or(refusal::INTERNAL)?.address;
+    for command in gift(address) {
+        let reply = call.worker.ingress.submit(command, Priority::Order).await.map_err(unavailable)?;
+        match reply.done.rejected() {
+            None | Some(Reject::MarketNotFound) => {}
+            Some(_) => return Err(refusal::INTERNAL.into()),
+        }
     }
+    Ok(DONE)
 }

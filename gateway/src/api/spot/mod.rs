@@ -44,6 +44,7 @@ fn error(refusal: Refusal) -> Error {
         StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
         refusal.error,
     )
+    .with_message(refusal::hint(refusal))
 }
 
 impl From<Refusal> for Error {

@@ -94,7 +94,14 @@ async fn carry_out(call: &Call, order: PlaceOrder, market: &MarketRecord) -> Ans
         call.worker.ingress.submit(Command::new(order), Priority::Order).await.map_err(unavailable)?;
     match reply.done.rejected() {
         Some(Reject::IdempotencyReplay) => first_answer(call, order.account, order.idempotency_key),
-        reject => outcome(Some(market), reject, reply.order.as_ref(), &reply.trades, reply.time_ns),
+        reject => {
+            let answer = outcome(Some(market), reject, reply.order.as_ref(), &reply.trades, reply.time_ns);
+            match reject.filter(|_| order.idempotency_key == 0) {
+                Some(reject) => answer.map_err(|error| error.with_message(refusal::hint_of(reject, market))),
+                // With a key the answer is given again word for word, and the market's steps may be others by then.
+                None => answer,
+            }
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! Refusals of the spot dialect: status and string of `spot.md` 3, each stated once.
 
 use ringside_core::reject::Reject;
+use ringside_views::market::MarketRecord;
+use ringside_wire::number::{Total, Units};
 
 /// One refusal: the HTTP status and the exact `error` string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -157,6 +159,55 @@ pub const fn of_withdrawal(reject: Reject) -> Refusal {
 /// `reject_reason` of a stored rejected order.
 pub const fn reason(reject: Reject) -> &'static str {
     of_reject(reject).error
+}
+
+/// What people are told beside the string, where that names no value: what was expected. Empty where the string says all.
+pub fn hint(refusal: Refusal) -> &'static str {
+    match refusal.error {
+        "symbol required" => "symbol: such as DFUSDT; GET /spot/markets names all",
+        "MARKET_NOT_FOUND" => "symbol: there is no such market; GET /spot/markets names all",
+        "invalid limit" => "limit: a whole number; what is beyond the most counts as the most",
+        "invalid range" => "start and end: whole seconds, start not after end",
+        "invalid side" => "side: buy or sell",
+        "invalid type" => "type: limit or market",
+        "invalid tif" => "tif: gtc, ioc or post_only; that of a market order is ioc",
+        "invalid interval" => "interval: 1m, 5m, 15m, 1h, 4h or 1d",
+        "invalid price" => "price: a decimal above 0, as text or as a number, of at most 64 characters",
+        "invalid quantity" => "quantity: a decimal above 0, as text or as a number, of at most 64 characters",
+        "invalid quote_quantity" => {
+            "quote_quantity: a decimal above 0 with at most 18 decimals, as text or as a number"
+        }
+        "invalid amount" => "amount: a decimal above 0 with at most 18 decimals, as text or as a number",
+        "invalid id" => "id: the UUID that the placement answered with",
+        "invalid idempotency key" => "Idempotency-Key: 1 to 64 of A to Z, a to z, 0 to 9, _ and -",
+        text if text.starts_with("unsupported ") && refusal != UNSUPPORTED_TOKEN => {
+            "this venue has no such orders, and would place another one than was asked for"
+        }
+        _ => "",
+    }
+}
+
+/// The same of an order that a market refused, with the market's own steps.
+pub fn hint_of(reject: Reject, market: &MarketRecord) -> String {
+    let (base, quote) = (market.base_name(), market.quote_name());
+    match reject {
+        Reject::InvalidTick => format!("price: a multiple of the tick, {}", Units(market.tick)),
+        Reject::InvalidLot => format!("quantity: a multiple of the lot, {}", Units(market.lot)),
+        Reject::BelowMinNotional => {
+            format!("price x quantity: at least {} {quote}", Total(market.min_notional))
+        }
+        Reject::InsufficientBalance => {
+            format!("a buy wants {quote} and a sell {base}, fees included, and less of it is available")
+        }
+        Reject::TooManyOpenOrders => {
+            format!("at most {} orders of an account rest in a market", market.max_open_orders)
+        }
+        Reject::PostOnlyWouldCross => {
+            "the order would have traded at once: post_only rests or is refused".to_owned()
+        }
+        Reject::SelfTrade => "the order would have met an order of the same account".to_owned(),
+        other => hint(of_reject(other)).to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! The demo's traders on a perpetual market: the operator lets its index wander, one trader quotes around the mark, one
 //! takes.
 
-use super::{Random, number};
+use super::number;
 use crate::command_line::client::Client;
-use crate::command_line::demo::key_of;
+use crate::command_line::demo::{Random, STOCK, key_of};
 use anyhow::{Context, Result};
 use hyper::{Method, StatusCode};
 use ringside_auth::signed::Signer;
@@ -40,13 +40,13 @@ pub(super) async fn index(url: &str, admin_key: &str) -> Result<()> {
     }
 }
 
-/// Sees to it that the wallet of a name has at least a tenth of `stock` to trade perpetuals with.
-pub(super) async fn credit(admin: &Client, name: &str, has: f64, stock: f64) -> Result<()> {
-    if has >= stock / 10.0 {
+/// Sees to it that the wallet of a name has at least a tenth of what it began with.
+async fn credit(admin: &Client, name: &str, has: f64) -> Result<()> {
+    if has >= STOCK as f64 / 10.0 {
         return Ok(());
     }
     let address = address_text(&address_of_key(&key_of(name)).context("a hash is a key")?);
-    let body = json!({"user_address": address, "amount": stock.to_string(), "reason": "demo"});
+    let body = json!({"user_address": address, "amount": STOCK.to_string(), "reason": "demo"});
     admin.call(Method::POST, "/admin/perpetual/credit", Some(body)).await?;
     Ok(())
 }
@@ -60,7 +60,7 @@ pub(super) struct Trader {
 
 impl Trader {
     /// Logs in, makes a key in place of the one of the last start, and sees to the wallet's balance.
-    pub(super) async fn start(url: &str, name: &str, admin: &Client, stock: f64) -> Result<Trader> {
+    pub(super) async fn start(url: &str, name: &str, admin: &Client) -> Result<Trader> {
         let token = Client::new(url)?.login(&key_of(name)).await?;
         let client = Client::new(url)?.with_header("authorization", format!("Bearer {token}"));
         let path = "/api/v1/account/api-keys";
@@ -76,7 +76,7 @@ impl Trader {
         let signer = Signer::new(text("api_secret")?.as_bytes());
         let mut trader = Trader { client, signer, random: Random::new() };
         let (_, account) = trader.send(Method::GET, "/fapi/v3/account", "").await?;
-        credit(admin, name, number(&account, "totalMarginBalance"), stock).await?;
+        credit(admin, name, number(&account, "totalMarginBalance")).await?;
         Ok(trader)
     }
 
