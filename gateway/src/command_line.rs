@@ -6,10 +6,13 @@ mod backup;
 pub mod client;
 mod demo;
 mod inspect;
+mod latency;
 pub mod login;
 mod manual;
 mod replay;
 mod signer;
+mod target;
+mod top;
 
 use crate::boot::{self, ViewFold};
 use crate::clock::Clock;
@@ -26,6 +29,8 @@ use ringside_persist::storage::disk::Disk;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
+use target::Target;
 use tracing_subscriber::EnvFilter;
 
 /// An exchange: spot and perpetual futures on a deterministic in-memory core, with a durable journal.
@@ -169,12 +174,38 @@ enum Action {
         /// Such as `tokens list`, `perpetual state BTCUSDT state=TRADING`, or a method, a path and a body.
         #[arg(required = true)]
         words: Vec<String>,
-        /// Where the exchange runs.
-        #[arg(long, default_value = "http://127.0.0.1:8080")]
-        url: String,
-        /// A file that holds the operator's own key; unset: the administrator's key of these settings, which proves nobody.
-        #[arg(long, value_name = "FILE")]
-        operator_key: Option<PathBuf>,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Shows how long requests and stages of a running exchange took since it started, or since the counts began anew: `order` is from
+    /// a request's head to its acknowledgement, `ring`, `matcher`, `journal` and `egress` one after the other in `engine`.
+    Latency {
+        #[command(flatten)]
+        target: Target,
+        /// A folder for a file of each stage, `order.hgrm` and so on, as plotters of HdrHistogram read them.
+        #[arg(long, value_name = "FOLDER")]
+        to: Option<PathBuf>,
+        /// Has the exchange count anew afterwards. Figures of /metrics go on.
+        #[arg(long)]
+        reset: bool,
+        /// One line of JSON instead of text, microseconds.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Shows what a running exchange does now, refreshed in place: rates, latencies of each stage, rings, what lags behind, limits,
+    /// connections, disk, fund, indices.
+    Top {
+        #[command(flatten)]
+        target: Target,
+        /// Seconds between two looks.
+        #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3600))]
+        every: u64,
+        /// So many looks; unset: until it is stopped.
+        #[arg(long)]
+        count: Option<u64>,
+        /// One line of JSON for each look.
+        #[arg(long)]
+        json: bool,
     },
     /// Prints the manual page: `ringside manual | man -l -`.
     Manual,
@@ -206,7 +237,9 @@ impl Action {
     fn reads_settings(&self) -> bool {
         match self {
             Action::Verify { .. } | Action::Backup { .. } | Action::Manual | Action::Login { .. } => false,
-            Action::Admin { operator_key, .. } => operator_key.is_none(),
+            Action::Admin { target, .. } | Action::Latency { target, .. } | Action::Top { target, .. } => {
+                target.operator_key.is_none()
+            }
             _ => true,
         }
     }
@@ -285,8 +318,16 @@ pub fn main() -> ExitCode {
         }
         Action::RotateKey { new_key } => tell(rotate_key(&config, new_key)),
         Action::Operator { name, remove } => tell(operator(&config, name.as_deref(), remove)),
-        Action::Admin { words, url, operator_key } => {
-            ask(&config, &admin::Wanted { words, url, operator_key })
+        Action::Admin { words, target } => ask(&config, &admin::Wanted { words, target }),
+        Action::Latency { target, to, reset, json } => {
+            tell(latency::latency(&config, &latency::Wanted { target, to, reset, as_json: json }))
+        }
+        Action::Top { target, every, count, json } => {
+            let every = Duration::from_secs(every);
+            tell(
+                top::top(&config, &top::Wanted { target, every, count, as_json: json })
+                    .map(|()| String::new()),
+            )
         }
         Action::Manual => tell(manual::page(Arguments::command()).map_err(anyhow::Error::from)),
         Action::Signer { settings } => {

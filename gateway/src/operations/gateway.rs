@@ -42,6 +42,14 @@ fn requests(page: &mut Page, shared: &Shared) {
         }
     }
     page.family(
+        "ringside_limited_total",
+        Kind::Counter,
+        "Answers that a limit gave, by status: 418 is a ban",
+    );
+    for (index, status) in ["429", "418"].into_iter().enumerate() {
+        page.sample(&[("status", status)], sum(workers(shared).map(|figures| &figures.limited[index])));
+    }
+    page.family(
         "ringside_request_seconds",
         Kind::Histogram,
         "From a request's head to its answer, by what was asked for",
