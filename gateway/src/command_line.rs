@@ -2,6 +2,7 @@
 //! one description here.
 
 mod admin;
+mod archive;
 mod backup;
 pub mod client;
 mod demo;
@@ -148,6 +149,11 @@ enum Action {
         #[arg(long, value_name = "FOLDER", conflicts_with = "enable_keys")]
         auth: Option<PathBuf>,
     },
+    /// What everybody may know of a day as files, and the removal of trades that such files hold.
+    Archive {
+        #[command(subcommand)]
+        action: ArchiveAction,
+    },
     /// Seals all API keys under another key-encryption key, while the exchange is stopped. Where the key lies in the data folder
     /// a new one is made; where the configuration gives it, the new one comes from the environment. Interrupted, run it again.
     RotateKey {
@@ -229,6 +235,34 @@ enum Action {
         /// The wallet's key, 64 hex digits; better given in the environment.
         #[arg(long, env = "WALLET_KEY", hide_env_values = true)]
         key: String,
+    },
+}
+
+#[derive(Subcommand, Debug)]
+enum ArchiveAction {
+    /// Writes trades, joined trades, candles of a minute and funding rates of a day as CSV in ZIP files with SHA-256 checksums, by market,
+    /// in the folders and columns of Binance's public data. Reads the folder of a running exchange as well.
+    Export {
+        /// The data folder; unset: that of the settings.
+        directory: Option<PathBuf>,
+        /// The day, UTC, such as 2026-11-26. It must be over.
+        #[arg(long)]
+        day: archive::day::Day,
+        /// The folder to write to.
+        #[arg(long, value_name = "FOLDER")]
+        to: PathBuf,
+    },
+    /// Removes public trades of all days before one from the archive. Refuses where a file of such a day is missing or is not what an
+    /// export would write. Candles, funding rates and what belongs to accounts stay. Stopped, the file shrinks as well.
+    Prune {
+        /// The data folder; unset: that of the settings.
+        directory: Option<PathBuf>,
+        /// The first day that stays, UTC, such as 2026-11-26.
+        #[arg(long)]
+        before: archive::day::Day,
+        /// The folder that those days were exported to.
+        #[arg(long, value_name = "FOLDER")]
+        exported: PathBuf,
     },
 }
 
@@ -315,6 +349,12 @@ pub fn main() -> ExitCode {
                 None => backup::Credentials::Ended,
             };
             tell(backup::restore(&config, &copies, &to, until, &credentials))
+        }
+        Action::Archive { action: ArchiveAction::Export { directory, day, to } } => {
+            tell(archive::export(&config, directory.as_ref().unwrap_or(&config.data_dir), day, &to))
+        }
+        Action::Archive { action: ArchiveAction::Prune { directory, before, exported } } => {
+            tell(archive::prune(&config, directory.as_ref().unwrap_or(&config.data_dir), before, &exported))
         }
         Action::RotateKey { new_key } => tell(rotate_key(&config, new_key)),
         Action::Operator { name, remove } => tell(operator(&config, name.as_deref(), remove)),

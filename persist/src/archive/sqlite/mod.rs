@@ -7,6 +7,7 @@
 mod before;
 mod column;
 mod entries;
+mod prune;
 mod read;
 mod schema;
 mod upgrade;
