@@ -90,9 +90,9 @@ enum Action {
         /// The state after them too: books, markets, its hash.
         #[arg(long)]
         state: bool,
-        /// The state too, with all that this account has.
-        #[arg(long, value_name = "NUMBER")]
-        account: Option<u32>,
+        /// The state too, with all that this account has: its address, or its number.
+        #[arg(long, value_name = "ADDRESS")]
+        account: Option<inspect::Asked>,
         /// One line of JSON instead of text.
         #[arg(long)]
         json: bool,
