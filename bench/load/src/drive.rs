@@ -161,8 +161,9 @@ pub async fn open<T: Turn>(
             watch(released, &latencies.borrow());
         }
     }
-    // Closing lets waiting lanes end once no permit is left.
-    while permits.available_permits() > 0 && !a_lane_failed() {
+    // Closing lets waiting lanes end, and would take a permit back from one that has not woken up to it: all that were given out
+    // must be used.
+    while next.get() < released && !a_lane_failed() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     permits.close();
