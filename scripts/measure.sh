@@ -18,8 +18,14 @@ if [ -n "${LOAD:-}" ]; then load=$(realpath "$LOAD"); else build "${PROFILE:-rel
 
 folder=$(mktemp -d)
 pid=
+# It is no child of this shell, so its end is looked for.
+stop() {
+    [ -z "$pid" ] || kill "$pid" 2>/dev/null || true
+    while [ -n "$pid" ] && kill -0 "$pid" 2>/dev/null; do sleep 0.1; done
+    pid=
+}
 end() {
-    [ -z "$pid" ] || { kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null || true; }
+    stop
     rm -rf "$folder"
 }
 trap end EXIT
@@ -56,5 +62,5 @@ grep -q 'Total count    =          240' "$folder/load/load.hgrm"
 for word in '<polyline' 'acknowledged durable' 'commit' 'seed 1' 'acknowledge durable'; do
     grep -q "$word" "$folder/load/load.svg" || { echo "no $word in load.svg"; exit 1; }
 done
-kill "$pid" && pid=
+stop
 echo "measure.md: its commands do what it says"

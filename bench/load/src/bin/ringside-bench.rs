@@ -165,7 +165,8 @@ fn conclude(
     }
     let acknowledge = counted.settings.get("acknowledge").map_or("?", String::as_str);
     let title = format!("{:.0} requests/s for {:.0} s, acknowledged {acknowledge}", load.rate, load.seconds);
-    let settings = counted.settings.iter().map(|(key, value)| format!("{key} {value}"));
+    let settings = counted.settings.iter().filter(|(_, value)| !value.is_empty());
+    let settings = settings.map(|(key, value)| format!("{key} {value}"));
     let answers = answers.iter().map(|(answer, count)| format!("{answer}: {count}"));
     let notes = [
         format!("exchange: {}", settings.collect::<Vec<_>>().join(", ")),
