@@ -5,8 +5,10 @@
 #   scripts/bench.sh                     all of them
 #   scripts/bench.sh engine --only A     one of them, with its own arguments
 #   RESULTS=bench/results scripts/bench.sh   keeps each report as a file
+# An exchange that runs, here or elsewhere, is measured by `ringside-bench load`: scripts/operations/measure.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+case ${1:-} in -h | --help) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit ;; esac
 benchmarks=(engine perpetual mark_storm hour ring journal http fapi fanout history)
 if [ $# -gt 0 ]; then
   benchmarks=("$1")

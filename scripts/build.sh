@@ -22,6 +22,7 @@ build() {
         case $binary in
             ringside) wanted+=(-p ringside-gateway) ;;
             counts | bounds) wanted+=(-p ringside-bench) ;;
+            ringside-bench) wanted+=(-p ringside-load) ;;
             # The exchange that they start is built beside them.
             *) wanted+=(-p ringside-gateway -p ringside-rigs) ;;
         esac

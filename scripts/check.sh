@@ -57,6 +57,9 @@ outside() {
     step "README's first trade and first bot, as pasted"
     scripts/readme.sh
 
+    step "measuring it on this host, as pasted"
+    scripts/measure.sh
+
     step "the page is what its source gives"
     scripts/web.sh --check
 
@@ -96,7 +99,7 @@ fi
 beside licences licences
 step "build"
 # With the programs that scripts run below. One choice of packages for all, see scripts/build.sh.
-export PROFILE=release BUILT="ringside kills overload replay"
+export PROFILE=release BUILT="ringside ringside-bench kills overload replay"
 # shellcheck disable=SC2086
 cargo build --workspace --locked --release --lib --tests $(printf -- '--bin %s ' $BUILT)
 beside outside outside

@@ -5,7 +5,7 @@
 use hdrhistogram::Histogram;
 use plotters::prelude::*;
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -72,31 +72,16 @@ pub fn percentile_table(rows: &[(&str, &Histogram<u64>)], unit: Unit) -> String 
 
 /// The whole distribution in the text form that HdrHistogram's plotters read, values in milliseconds.
 pub fn write_hgrm(histogram: &Histogram<u64>, path: &Path) -> io::Result<()> {
-    const MILLISECOND: f64 = 1_000_000.0;
-    let mut file = io::BufWriter::new(std::fs::File::create(path)?);
-    writeln!(file, "{:>12} {:>14} {:>10} {:>14}\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)")?;
-    let mut total = 0;
-    for step in histogram.iter_quantiles(5) {
-        total += step.count_since_last_iteration();
-        let value = step.value_iterated_to() as f64 / MILLISECOND;
-        let quantile = step.quantile_iterated_to();
-        write!(file, "{value:>12.3} {quantile:>1.12} {total:>10}")?;
-        if quantile < 1.0 {
-            writeln!(file, " {:>14.2}", 1.0 / (1.0 - quantile))?;
-        } else {
-            writeln!(file)?;
-        }
-    }
-    let (mean, deviation) = (histogram.mean() / MILLISECOND, histogram.stdev() / MILLISECOND);
-    let max = histogram.max() as f64 / MILLISECOND;
-    writeln!(file, "#[Mean    = {mean:>12.3}, StdDeviation   = {deviation:>12.3}]")?;
-    writeln!(file, "#[Max     = {max:>12.3}, Total count    = {:>12}]", histogram.len())?;
-    writeln!(file, "#[Buckets = {:>12}, SubBuckets     = {:>12}]", histogram.buckets(), 2048)?;
-    file.flush()
+    std::fs::write(path, ringside_hgrm::text(histogram))
 }
 
-/// Latency over percentile, both logarithmic: one line per histogram that has values.
-pub fn write_svg(title: &str, rows: &[(&str, &Histogram<u64>)], path: &Path) -> io::Result<()> {
+/// Latency over percentile, both logarithmic: one line per histogram that has values. `notes` stand below it.
+pub fn write_svg(
+    title: &str,
+    rows: &[(&str, &Histogram<u64>)],
+    notes: &[String],
+    path: &Path,
+) -> io::Result<()> {
     let lines: Vec<(&str, Vec<(f64, f64)>)> = rows
         .iter()
         .filter(|(_, histogram)| !histogram.is_empty())
@@ -116,7 +101,8 @@ pub fn write_svg(title: &str, rows: &[(&str, &Histogram<u64>)], path: &Path) -> 
     let nines_max = points().map(|point| point.0).fold(1_000.0, f64::max);
     let latency_min = points().map(|point| point.1).fold(f64::INFINITY, f64::min).min(1e9);
     let latency_max = points().map(|point| point.1).fold(latency_min, f64::max);
-    draw(title, &lines, nines_max, latency_min * 0.8..latency_max * 1.25, path).map_err(io::Error::other)
+    draw(title, &lines, notes, nines_max, latency_min * 0.8..latency_max * 1.25, path)
+        .map_err(io::Error::other)
 }
 
 type Line<'a> = (&'a str, Vec<(f64, f64)>);
@@ -124,13 +110,19 @@ type Line<'a> = (&'a str, Vec<(f64, f64)>);
 fn draw(
     title: &str,
     lines: &[Line<'_>],
+    notes: &[String],
     nines_max: f64,
     latency_us: std::ops::Range<f64>,
     path: &Path,
 ) -> Result<(), String> {
-    let root = SVGBackend::new(path, (960, 540)).into_drawing_area();
+    let root = SVGBackend::new(path, (960, 540 + NOTE_HEIGHT * notes.len() as u32)).into_drawing_area();
     let text = |error: DrawingAreaErrorKind<_>| error.to_string();
     root.fill(&WHITE).map_err(text)?;
+    for (index, note) in notes.iter().enumerate() {
+        let at = (16, 536 + NOTE_HEIGHT as i32 * index as i32);
+        root.draw(&Text::new(note.as_str(), at, ("sans-serif", 13))).map_err(text)?;
+    }
+    let (root, _) = root.split_vertically(540);
     let mut chart = ChartBuilder::on(&root)
         .caption(title, ("sans-serif", 20))
         .margin(16)
@@ -163,6 +155,9 @@ fn draw(
         .map_err(text)?;
     root.present().map_err(text)
 }
+
+/// Of a line below a plot.
+const NOTE_HEIGHT: u32 = 18;
 
 /// 1/(1-q) as a percentile: 1 is 0 %, 10 is 90 %, 1,000 is 99.9 %.
 fn percentile_label(nines: &f64) -> String {
@@ -212,7 +207,7 @@ fn profile() -> &'static str {
 }
 
 /// What a figure was measured on: processor, cores, memory, kernel, huge pages.
-fn machine_facts() -> String {
+pub fn machine_facts() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let field = |text: &str, name: &str| {
         let line = text.lines().find(|line| line.starts_with(name));
@@ -406,12 +401,16 @@ mod tests {
         }
         let (hgrm, svg) = (folder.join("x.hgrm"), folder.join("x.svg"));
         write_hgrm(&latencies, &hgrm).expect("writes");
-        write_svg("x", &[("a", &latencies), ("none", &histogram())], &svg).expect("draws");
+        write_svg("x", &[("a", &latencies), ("none", &histogram())], &["a <note>".to_owned()], &svg)
+            .expect("draws");
         let text = std::fs::read_to_string(&hgrm).expect("reads");
         assert!(text.contains(" 0.500000000000      50"), "{text}");
         assert!(text.contains("Total count    =       100000]"), "{text}");
         let plot = std::fs::read_to_string(&svg).expect("reads");
-        assert!(plot.contains("<polyline") && plot.contains("99.9%"), "{plot}");
+        assert!(
+            plot.contains("<polyline") && plot.contains("99.9%") && plot.contains("a &lt;note&gt;"),
+            "{plot}"
+        );
         std::fs::remove_dir_all(&folder).expect("removes");
         let table = percentile_table(&[("a", &latencies)], Unit::Microseconds);
         assert!(table.contains("99.9") && table.lines().count() == 2, "{table}");

@@ -205,10 +205,10 @@ fn dependencies_point_inwards() {
 #[test]
 fn measurements_build_what_they_measure() {
     for (package, allowed) in [
-        ("bench", &["core"][..]),
+        ("bench", &["core", "hgrm"][..]),
         ("bench/journal", &["core", "persist", "bench"]),
         ("bench/edge", &["auth", "commands", "core", "persist", "gateway", "views", "wire", "bench", "load"]),
-        ("bench/load", &["bench"]),
+        ("bench/load", &["bench", "hgrm"]),
         // They drive the exchange from outside.
         ("bench/rigs", &["core", "persist", "bench", "load"]),
     ] {

@@ -226,7 +226,8 @@ fn start_stages(
         tracing::warn!("{distance}");
     }
     let interval = shared.config.snapshot_interval;
-    shared.metrics.add_stages(figures::source(&stages, gauges, &report, interval));
+    let syncs = stages.journal.flushes().clone();
+    shared.metrics.add_stages(figures::source(&stages, gauges, &report, interval), syncs);
     for warning in &stages.warnings {
         tracing::warn!(%warning, "a stage is not pinned");
     }

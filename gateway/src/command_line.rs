@@ -2,14 +2,18 @@
 //! one description here.
 
 mod admin;
+mod archive;
 mod backup;
 pub mod client;
 mod demo;
 mod inspect;
+mod latency;
 pub mod login;
 mod manual;
 mod replay;
 mod signer;
+mod target;
+mod top;
 
 use crate::boot::{self, ViewFold};
 use crate::config::{Config, LogFormat};
@@ -27,6 +31,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::LazyLock;
+use std::time::Duration;
+use target::Target;
 use tracing_subscriber::EnvFilter;
 
 /// The version, with the commit where the build was told one (`BUILD_COMMIT`, as `scripts/dist.sh` does).
@@ -94,9 +100,9 @@ enum Action {
         /// The state after them too: books, markets, its hash.
         #[arg(long)]
         state: bool,
-        /// The state too, with all that this account has.
-        #[arg(long, value_name = "NUMBER")]
-        account: Option<u32>,
+        /// The state too, with all that this account has: its address, or its number.
+        #[arg(long, value_name = "ADDRESS")]
+        account: Option<inspect::Asked>,
         /// One line of JSON instead of text.
         #[arg(long)]
         json: bool,
@@ -153,6 +159,11 @@ enum Action {
         #[arg(long, value_name = "FOLDER", conflicts_with = "enable_keys")]
         auth: Option<PathBuf>,
     },
+    /// What everybody may know of a day as files, and the removal of trades that such files hold.
+    Archive {
+        #[command(subcommand)]
+        action: ArchiveAction,
+    },
     /// Seals all API keys under another key-encryption key, while the exchange is stopped. Where the key lies in the data folder
     /// a new one is made; where the configuration gives it, the new one comes from the environment. Interrupted, run it again.
     RotateKey {
@@ -179,12 +190,38 @@ enum Action {
         /// Such as `tokens list`, `perpetual state BTCUSDT state=TRADING`, or a method, a path and a body.
         #[arg(required = true)]
         words: Vec<String>,
-        /// Where the exchange runs.
-        #[arg(long, default_value = "http://127.0.0.1:8080")]
-        url: String,
-        /// A file that holds the operator's own key; unset: the administrator's key of these settings, which proves nobody.
-        #[arg(long, value_name = "FILE")]
-        operator_key: Option<PathBuf>,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Shows how long requests and stages of a running exchange took since it started, or since the counts began anew: `order` is from
+    /// a request's head to its acknowledgement, `ring`, `matcher`, `journal` and `egress` one after the other in `engine`.
+    Latency {
+        #[command(flatten)]
+        target: Target,
+        /// A folder for a file of each stage, `order.hgrm` and so on, as plotters of HdrHistogram read them.
+        #[arg(long, value_name = "FOLDER")]
+        to: Option<PathBuf>,
+        /// Has the exchange count anew afterwards. Figures of /metrics go on.
+        #[arg(long)]
+        reset: bool,
+        /// One line of JSON instead of text, microseconds.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Shows what a running exchange does now, refreshed in place: rates, latencies of each stage, rings, what lags behind, limits,
+    /// connections, disk, fund, indices.
+    Top {
+        #[command(flatten)]
+        target: Target,
+        /// Seconds between two looks.
+        #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3600))]
+        every: u64,
+        /// So many looks; unset: until it is stopped.
+        #[arg(long)]
+        count: Option<u64>,
+        /// One line of JSON for each look.
+        #[arg(long)]
+        json: bool,
     },
     /// Prints the manual page: `ringside manual | man -l -`.
     Manual,
@@ -207,12 +244,42 @@ enum Action {
     },
 }
 
+#[derive(Subcommand, Debug)]
+enum ArchiveAction {
+    /// Writes trades, joined trades, candles of a minute and funding rates of a day as CSV in ZIP files with SHA-256 checksums, by market,
+    /// in the folders and columns of Binance's public data. Reads the folder of a running exchange as well.
+    Export {
+        /// The data folder; unset: that of the settings.
+        directory: Option<PathBuf>,
+        /// The day, UTC, such as 2026-11-26. It must be over.
+        #[arg(long)]
+        day: archive::day::Day,
+        /// The folder to write to.
+        #[arg(long, value_name = "FOLDER")]
+        to: PathBuf,
+    },
+    /// Removes public trades of all days before one from the archive. Refuses where a file of such a day is missing or is not what an
+    /// export would write. Candles, funding rates and what belongs to accounts stay. Stopped, the file shrinks as well.
+    Prune {
+        /// The data folder; unset: that of the settings.
+        directory: Option<PathBuf>,
+        /// The first day that stays, UTC, such as 2026-11-26.
+        #[arg(long)]
+        before: archive::day::Day,
+        /// The folder that those days were exported to.
+        #[arg(long, value_name = "FOLDER")]
+        exported: PathBuf,
+    },
+}
+
 impl Action {
     /// Whether settings that are wrong stop it: those of the environment may be meant for another one.
     fn reads_settings(&self) -> bool {
         match self {
             Action::Verify { .. } | Action::Backup { .. } | Action::Manual | Action::Login { .. } => false,
-            Action::Admin { operator_key, .. } => operator_key.is_none(),
+            Action::Admin { target, .. } | Action::Latency { target, .. } | Action::Top { target, .. } => {
+                target.operator_key.is_none()
+            }
             _ => true,
         }
     }
@@ -289,10 +356,24 @@ pub fn main() -> ExitCode {
             };
             tell(backup::restore(&config, &copies, &to, until, &credentials))
         }
+        Action::Archive { action: ArchiveAction::Export { directory, day, to } } => {
+            tell(archive::export(&config, directory.as_ref().unwrap_or(&config.data_dir), day, &to))
+        }
+        Action::Archive { action: ArchiveAction::Prune { directory, before, exported } } => {
+            tell(archive::prune(&config, directory.as_ref().unwrap_or(&config.data_dir), before, &exported))
+        }
         Action::RotateKey { new_key } => tell(rotate_key(&config, new_key)),
         Action::Operator { name, remove } => tell(operator(&config, name.as_deref(), remove)),
-        Action::Admin { words, url, operator_key } => {
-            ask(&config, &admin::Wanted { words, url, operator_key })
+        Action::Admin { words, target } => ask(&config, &admin::Wanted { words, target }),
+        Action::Latency { target, to, reset, json } => {
+            tell(latency::latency(&config, &latency::Wanted { target, to, reset, as_json: json }))
+        }
+        Action::Top { target, every, count, json } => {
+            let every = Duration::from_secs(every);
+            tell(
+                top::top(&config, &top::Wanted { target, every, count, as_json: json })
+                    .map(|()| String::new()),
+            )
         }
         Action::Manual => tell(manual::page(Arguments::command()).map_err(anyhow::Error::from)),
         Action::Signer { settings } => {

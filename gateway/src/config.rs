@@ -146,7 +146,8 @@ macro_rules! settings {
             }
 
             /// Every key with its value as text; secrets only as set or not.
-            fn shown(&self) -> Vec<(&'static str, String)> {
+            /// Every setting as it is shown, without secrets.
+            pub fn shown(&self) -> Vec<(&'static str, String)> {
                 vec![$((stringify!($key), Value::show(&self.$key)),)*]
             }
         }

@@ -56,7 +56,8 @@ pub struct PersistConfig {
     /// Segments kept allocated ahead, at least 1. The last is kept for cancels and internal commands. Made anew once half of
     /// them are gone.
     pub spares: usize,
-    /// With nothing to write for this long, a seal attests the last batch.
+    /// With nothing to write for this long, a seal attests the last batch. It takes a block, so that a stream slower than this writes
+    /// two for a command.
     pub idle_seal: Duration,
     /// In mode `written`: most time that bytes stay in the page cache only.
     pub sync_interval: Duration,
@@ -94,7 +95,7 @@ impl PersistConfig {
             segment_len: 64 << 20,
             batch_len: 1 << 20,
             spares: 2,
-            idle_seal: Duration::from_millis(5),
+            idle_seal: Duration::from_millis(100),
             sync_interval: Duration::from_millis(100),
             inline_len: 64 << 10,
             snapshot_commands: 5_000_000,

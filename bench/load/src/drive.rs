@@ -10,6 +10,9 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+/// How often a drive is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
 /// A connection that sends its prepared requests in turn.
 pub struct Lane {
     connection: Connection,
@@ -31,7 +34,9 @@ impl Lane {
         let turn = self.requests.len() as u64;
         self.answered / turn + u64::from(self.answered % turn > index)
     }
+}
 
+impl Turn for Lane {
     async fn turn(&mut self) -> Result<()> {
         let request = &self.requests[(self.answered % self.requests.len() as u64) as usize];
         let answer = self.connection.call(request).await?;
@@ -39,6 +44,12 @@ impl Lane {
         self.answered += 1;
         Ok(())
     }
+}
+
+/// Something that does one thing after the other, such as sending the next request and reading its answer.
+pub trait Turn: 'static {
+    /// Does the next; an error ends the drive.
+    fn turn(&mut self) -> impl Future<Output = Result<()>>;
 }
 
 /// What a drive came to.
@@ -101,8 +112,14 @@ pub async fn closed(
 }
 
 /// All lanes together send `rate` requests a second for `measured`, evenly, whatever the answers do. Latency is from
-/// when a request was due, so waiting for a free lane counts. Must run inside a `LocalSet`.
-pub async fn open(lanes: Vec<Lane>, rate: f64, measured: Duration) -> Result<(Vec<Lane>, Driven)> {
+/// when a request was due, so waiting for a free lane counts. `watch` is told once a second how many were due and what came of
+/// them so far. Must run inside a `LocalSet`.
+pub async fn open<T: Turn>(
+    lanes: Vec<T>,
+    rate: f64,
+    measured: Duration,
+    mut watch: impl FnMut(u64, &Histogram<u64>),
+) -> Result<(Vec<T>, Driven)> {
     let alarm = Alarm::new()?;
     let latencies = Rc::new(RefCell::new(report::histogram()));
     let next = Rc::new(Cell::new(0u64));
@@ -129,7 +146,7 @@ pub async fn open(lanes: Vec<Lane>, rate: f64, measured: Duration) -> Result<(Ve
         .collect();
     // Before the permits are closed a lane ends only by an error.
     let a_lane_failed = || tasks.iter().any(|task| task.is_finished());
-    let mut released = 0;
+    let (mut released, mut next_look) = (0, start + LOOK);
     while released < total && !a_lane_failed() {
         alarm.at(due(released)).await;
         let now = Instant::now();
@@ -139,9 +156,14 @@ pub async fn open(lanes: Vec<Lane>, rate: f64, measured: Duration) -> Result<(Ve
         }
         permits.add_permits(batch as usize);
         released += batch;
+        if now >= next_look {
+            next_look += LOOK;
+            watch(released, &latencies.borrow());
+        }
     }
-    // Closing lets waiting lanes end once no permit is left.
-    while permits.available_permits() > 0 && !a_lane_failed() {
+    // Closing lets waiting lanes end, and would take a permit back from one that has not woken up to it: all that were given out
+    // must be used.
+    while next.get() < released && !a_lane_failed() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     permits.close();

@@ -101,7 +101,7 @@ impl Subject {
 
     /// Drives lanes at `rate` requests a second together, and lets the server rest.
     pub async fn paced(&mut self, rate: f64, lanes: Vec<Lane>, measured: Duration) -> Result<Vec<Lane>> {
-        let (lanes, driven) = open(lanes, rate, measured).await?;
+        let (lanes, driven) = open(lanes, rate, measured, |_, _| ()).await?;
         self.paced.add(&driven.latencies)?;
         self.rest().await?;
         Ok(lanes)

@@ -13,7 +13,9 @@ use hyper::Request;
 use ringside_auth::access::{Acting, Operator};
 use ringside_commands::ingress::{Priority, Reply, Unavailable};
 use ringside_core::command::{Body, Command, Kind, OperatorNote};
-use ringside_core::ids::{Address, Symbol};
+use ringside_core::ids::{Address, Symbol, text};
+use ringside_core::reject::Reject;
+use ringside_wire::address::address_text;
 use serde_json::json;
 use std::cell::Cell;
 
@@ -74,7 +76,9 @@ pub async fn operate_after<B: Body>(
     body: B,
 ) -> Result<Reply, Unavailable> {
     before.extend(notes(call, &action, B::KIND));
-    call.worker.ingress.submit_after(&before, Command::new(body), Priority::Internal).await
+    let reply = call.worker.ingress.submit_after(&before, Command::new(body), Priority::Internal).await;
+    log(call, &action, B::KIND, &reply);
+    reply
 }
 
 /// Notes an action that was done and is no command.
@@ -82,21 +86,55 @@ pub async fn note(call: &Call, action: Action<'_>) -> Result<Reply, Unavailable>
     let notes = notes(call, &action, Kind::OperatorNote);
     let end = OperatorNote { part: OperatorNote::END, ..*notes[0].body::<OperatorNote>() };
     let end = OperatorNote { reason: [0; REASON_LEN], detail: [0; DETAIL_LEN], ..end };
-    call.worker.ingress.submit_after(&notes, Command::new(end), Priority::Internal).await
+    let reply = call.worker.ingress.submit_after(&notes, Command::new(end), Priority::Internal).await;
+    log(call, &action, Kind::OperatorNote, &reply);
+    reply
+}
+
+/// Says an action in the log as well, with what came of it, for whoever reads that and not the audit log.
+fn log(call: &Call, action: &Action<'_>, kind: Kind, reply: &Result<Reply, Unavailable>) {
+    let (by, is_proven) = who(call);
+    let subject = match action.subject {
+        Subject::Account(address) => address_text(&address),
+        Subject::Market(symbol) => text(&symbol).to_owned(),
+        Subject::Venue => String::new(),
+    };
+    let outcome = match reply {
+        Ok(reply) => match Reject::from_code(reply.done.reject) {
+            None => "done".to_owned(),
+            Some(reject) => format!("{reject:?}"),
+        },
+        Err(unavailable) => format!("{unavailable:?}"),
+    };
+    tracing::info!(
+        by,
+        is_proven,
+        ip = %call.noted_ip().to_canonical(),
+        kind = ?kind,
+        subject,
+        detail = %action.detail,
+        reason = action.reason,
+        outcome,
+        "an operator acts"
+    );
+}
+
+/// Who acts, and whether a key of their own proves it.
+pub fn who(call: &Call) -> (&str, bool) {
+    let sent = || call.header(OPERATOR).map(str::trim).filter(|name| !name.is_empty());
+    match call.acting() {
+        Acting::Shared => (sent().unwrap_or(NAMELESS), false),
+        Acting::Own(operator) | Acting::Two(operator, _) => (&operator.name, true),
+    }
 }
 
 fn notes(call: &Call, action: &Action<'_>, kind: Kind) -> Vec<Command> {
-    let sent = || call.header(OPERATOR).map(str::trim).filter(|name| !name.is_empty());
     let mut detail = action.detail.clone();
-    let (operator, is_proven) = match call.acting() {
-        Acting::Shared => (sent().unwrap_or(NAMELESS), false),
-        Acting::Own(operator) => (operator.name.as_str(), true),
-        Acting::Two(proposer, second) => {
-            detail.push_str(" approved_by=");
-            detail.push_str(&second.name);
-            (proposer.name.as_str(), true)
-        }
-    };
+    if let Acting::Two(_, second) = call.acting() {
+        detail.push_str(" approved_by=");
+        detail.push_str(&second.name);
+    }
+    let (operator, is_proven) = who(call);
     let note = OperatorNote {
         operator: cut(operator),
         ip: call.noted_ip().octets(),
@@ -224,7 +262,6 @@ pub fn cut<const N: usize>(mut text: &str) -> [u8; N] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringside_core::ids::text;
     use zerocopy::FromZeros;
 
     #[test]

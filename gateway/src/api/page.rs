@@ -6,6 +6,7 @@ pub mod withdrawals;
 use super::docs::{Param, Shape};
 use super::spot::deposit::vault;
 use super::{Answer, Call, Handler, Method, Response, Route, StatusCode};
+use crate::metrics::latency::Stage;
 use bytes::Bytes;
 use hyper::header::{
     ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, ETAG, HeaderValue,
@@ -109,25 +110,13 @@ fn serve(call: &Call) -> Answer {
     Ok(response)
 }
 
-/// How long requests about orders took, from a request's head to its answer, since the process started: upper bounds, within a factor
-/// of two, in microseconds.
+/// How long requests about orders took, from a request's head to its answer, since the process started or an operator had the counts
+/// begin anew: upper bounds, within a percent, in microseconds.
 fn latency(call: &Call) -> Response {
-    let workers = &call.worker.shared.metrics.workers;
-    let mut bounds = Vec::<(u64, u64)>::new();
-    for figures in workers {
-        for (index, (bound, below)) in figures.orders.bounds().enumerate() {
-            match bounds.get_mut(index) {
-                None => bounds.push((bound, below)),
-                Some((_, sum)) => *sum += below,
-            }
-        }
-    }
-    let count = bounds.last().map_or(0, |(_, below)| *below);
-    let within = |percent: u64| {
-        let found = bounds.iter().find(|(_, below)| 100 * below >= percent * count);
-        found.filter(|_| count > 0).map(|(bound, _)| bound.div_ceil(1_000))
-    };
-    Response::of(&serde_json::json!({ "count": count, "p50_us": within(50), "p99_us": within(99) }))
+    let histogram = ringside_hgrm::of_cells(call.worker.shared.metrics.latencies(Stage::Order).cells());
+    let count = histogram.len();
+    let within = |quantile| (count > 0).then(|| histogram.value_at_quantile(quantile).div_ceil(1_000));
+    Response::of(&serde_json::json!({ "count": count, "p50_us": within(0.5), "p99_us": within(0.99) }))
 }
 
 /// What the page must know of the deployment before it can sign a login, deposit or withdraw.

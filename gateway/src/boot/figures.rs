@@ -34,8 +34,6 @@ pub(super) fn source(
             "How long the sync under way has taken so far",
             nanoseconds(age),
         );
-        page.family("ringside_sync_seconds", Kind::Histogram, "How long syncs of the journal took");
-        page.histogram(&[], [journal.flushes()].into_iter());
         page.counter("ringside_journal_bytes_total", "Bytes made durable", journal.bytes());
         page.gauge("ringside_journal_spares", "Segments allocated ahead", journal.spares());
         let pressure = match journal.pressure() {

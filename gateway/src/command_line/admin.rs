@@ -2,15 +2,12 @@
 
 pub(super) mod words;
 
-use super::client::Client;
+use super::target::Target;
 use crate::config::Config;
 use anyhow::{Context, Result, bail, ensure};
 use hyper::{Method, StatusCode};
-use ringside_auth::Authenticator;
 use serde_json::Value;
 use std::io::Read;
-use std::path::PathBuf;
-use zeroize::Zeroizing;
 
 /// Methods by which a request is asked for without words.
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
@@ -20,9 +17,7 @@ const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 pub(super) struct Wanted {
     /// A noun, a verb and what they take; or a method, a path and a body.
     pub(super) words: Vec<String>,
-    pub(super) url: String,
-    /// Unset: the administrator's key of this configuration.
-    pub(super) operator_key: Option<PathBuf>,
+    pub(super) target: Target,
 }
 
 /// A request that is ready to be sent.
@@ -84,18 +79,7 @@ fn body(given: &str) -> Result<Option<Value>> {
 
 /// Sends it; status and answer, whatever they are.
 pub(super) fn send(config: &Config, wanted: &Wanted, request: Request) -> Result<(StatusCode, Value)> {
-    let key = key(config, wanted)?;
-    let client = Client::new(&wanted.url)?.with_header("x-api-key", key.trim().to_owned());
+    let client = wanted.target.client(config)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(client.send(request.method, &request.path, request.body))
-}
-
-fn key(config: &Config, wanted: &Wanted) -> Result<Zeroizing<String>> {
-    let file = match (&wanted.operator_key, &config.admin_key) {
-        (Some(file), _) => file.clone(),
-        (None, Some(key)) => return Ok(Zeroizing::new(key.text().to_owned())),
-        (None, None) => Authenticator::admin_key_path(&config.data_dir),
-    };
-    let text = std::fs::read_to_string(&file).with_context(|| format!("key of {}", file.display()))?;
-    Ok(Zeroizing::new(text))
 }

@@ -60,6 +60,12 @@ impl Client {
 
     /// Sends a request; gives status and JSON of the answer, whatever the status.
     pub async fn send(&self, method: Method, path: &str, body: Option<Value>) -> Result<(StatusCode, Value)> {
+        let (status, bytes) = self.ask(method, path, body).await?;
+        Ok((status, serde_json::from_slice(&bytes).unwrap_or(Value::Null)))
+    }
+
+    /// The same with the bytes of the answer.
+    pub async fn ask(&self, method: Method, path: &str, body: Option<Value>) -> Result<(StatusCode, Bytes)> {
         let body = body.map_or_else(Bytes::new, |body| Bytes::from(body.to_string()));
         let mut request = Request::builder()
             .method(method)
@@ -68,8 +74,7 @@ impl Client {
         if let Some((name, value)) = &self.header {
             request = request.header(*name, value);
         }
-        let (status, bytes) = self.outbound.ask(request.body(Full::new(body))?).await?;
-        Ok((status, serde_json::from_slice(&bytes).unwrap_or(Value::Null)))
+        Ok(self.outbound.ask(request.body(Full::new(body))?).await?)
     }
 
     /// The same where only 200 will do.

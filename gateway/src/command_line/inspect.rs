@@ -1,24 +1,26 @@
 //! `ringside inspect`: commands of a journal, what each did, and the state after them, as text or JSON. For finding out what
 //! happened; reads the folder of a running exchange as well.
 //!
-//! Amounts stand as the engine has them, integers: prices and quantities in 10^-8, spot amounts in 10^-18, perpetual money in
-//! 10^-6. Balances and books of the state are shown as the API shows them.
+//! Amounts are decimals, and markets, tokens and accounts bear their names as of the end of what is shown.
 
-mod tree;
+pub(super) mod tree;
 
 use crate::boot::{self, ViewFold};
 use crate::config::Config;
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use ringside_core::Engine;
 use ringside_core::command::{self, Command};
 use ringside_core::event::{self, Event};
-use ringside_core::ids::{AccountId, Sequence};
+use ringside_core::ids::{AccountId, Address, Sequence};
 use ringside_core::reject::Reject;
-use ringside_persist::read::look::{Seen, look};
+use ringside_persist::read::look::look;
 use ringside_views::Views;
+use ringside_wire::address::{address_text, parse_address};
 use ringside_wire::decimal::{write_amount, write_entry, write_total};
 use serde_json::{Value, json};
 use std::path::Path;
+use std::str::FromStr;
+use tree::Names;
 
 /// Levels of a book that are shown.
 const LEVELS: usize = 10;
@@ -32,7 +34,7 @@ pub(super) struct Wanted {
     /// The state after them too.
     pub(super) with_state: bool,
     /// And what this account has.
-    pub(super) account: Option<AccountId>,
+    pub(super) account: Option<Asked>,
     /// As JSON, one object.
     pub(super) as_json: bool,
 }
@@ -49,42 +51,86 @@ pub(super) fn inspect(config: &Config, data: &Path, wanted: &Wanted) -> Result<S
         }
     };
     let mut fold = ViewFold::new(config.history_window);
-    let mut shown = Vec::new();
-    let engine = look::<Engine>(&journal, &boot::engine_config(config), from, through, &mut fold, |seen| {
-        shown.push(if wanted.as_json { Shown::Json(as_json(&seen)) } else { Shown::Text(as_text(&seen)) });
+    let mut seen: Vec<Kept> = Vec::new();
+    let engine = look::<Engine>(&journal, &boot::engine_config(config), from, through, &mut fold, |shown| {
+        seen.push(Kept {
+            command: *shown.command,
+            events: shown.events.to_vec(),
+            is_passed: shown.is_passed,
+        });
     })?;
-    ensure!(!shown.is_empty(), "the journal ends at sequence {}, before {from}", engine.sequence());
+    ensure!(!seen.is_empty(), "the journal ends at sequence {}, before {from}", engine.sequence());
+    let views = fold.views();
+    let commands: Vec<Value> = seen.iter().map(|kept| kept.shown(&Known(views))).collect();
     let with_state = wanted.with_state || wanted.account.is_some();
-    let state = with_state.then(|| state(&engine, fold.views(), wanted.account));
+    let account = wanted.account.map(|account| account.find(views)).transpose()?;
+    let state = with_state.then(|| state(&engine, views, account));
     if wanted.as_json {
-        let commands: Vec<Value> = shown.into_iter().filter_map(Shown::into_json).collect();
         let mut all = json!({ "commands": commands });
         if let Some(state) = state {
             all["state"] = state;
         }
         return Ok(format!("{all}\n"));
     }
-    let mut text: String = shown.into_iter().filter_map(Shown::into_text).collect();
+    let mut text: String = commands.iter().map(as_text).collect();
     if let Some(state) = state {
         text += &format!("state {state:#}\n");
     }
     Ok(text)
 }
 
-/// A command in the form asked for.
-enum Shown {
-    Text(String),
-    Json(Value),
+/// An account as it is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Asked {
+    Number(AccountId),
+    Address(Address),
 }
 
-impl Shown {
-    fn into_text(self) -> Option<String> {
-        if let Shown::Text(text) = self { Some(text) } else { None }
+impl FromStr for Asked {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Asked, Self::Err> {
+        let number = text.parse().ok().map(Asked::Number);
+        number.or_else(|| parse_address(text).map(Asked::Address)).ok_or("a number, or 0x and 40 hex digits")
+    }
+}
+
+impl Asked {
+    fn find(self, views: &Views) -> Result<AccountId> {
+        match self {
+            Asked::Number(account) => Ok(account),
+            Asked::Address(address) => {
+                views.accounts().of_address(&address).context("that address has no account")
+            }
+        }
+    }
+}
+
+/// Names as the views have them.
+pub(super) struct Known<'a>(pub(super) &'a Views);
+
+impl Names for Known<'_> {
+    fn account(&self, number: u64) -> Option<String> {
+        self.0.accounts().address(u32::try_from(number).ok()?).map(address_text)
     }
 
-    fn into_json(self) -> Option<Value> {
-        if let Shown::Json(value) = self { Some(value) } else { None }
+    fn market(&self, number: u64) -> Option<String> {
+        let market = u32::try_from(number).ok()?;
+        let spot = self.0.markets().get(market).map(|market| market.symbol());
+        spot.or_else(|| self.0.perpetuals().markets().get(market).map(|market| market.symbol()))
+            .map(str::to_owned)
     }
+
+    fn asset(&self, number: u64) -> Option<String> {
+        self.0.markets().asset_name(u16::try_from(number).ok()?).map(str::to_owned)
+    }
+}
+
+/// A command with what it did.
+struct Kept {
+    command: Command,
+    events: Vec<Event>,
+    is_passed: bool,
 }
 
 fn verdict(events: &[Event]) -> Option<String> {
@@ -95,42 +141,62 @@ fn verdict(events: &[Event]) -> Option<String> {
     })
 }
 
-fn as_text(seen: &Seen<'_, Engine>) -> String {
-    let verdict =
-        if seen.is_passed { "passed over".to_owned() } else { verdict(seen.events).unwrap_or_default() };
-    let mut text = format!("{}: {verdict}\n", tree::named(&format!("{:?}", seen.command)));
-    for event in seen.events {
-        text += &format!("    {}\n", tree::named(&format!("{event:?}")));
+impl Kept {
+    fn shown(&self, names: &dyn Names) -> Value {
+        let Command { sequence, time_ns, source, source_seq, kind, .. } = self.command;
+        let events: Vec<Value> = self
+            .events
+            .iter()
+            .map(|event| {
+                let kind = event::Kind::from_code(event.kind);
+                let kind = kind.map_or_else(|| event.kind.to_string(), |kind| format!("{kind:?}"));
+                let body = tree::readable(&kind, tree::body(&format!("{event:?}")), names);
+                json!({ "index": event.index, "kind": kind, "body": body })
+            })
+            .collect();
+        let kind =
+            command::Kind::from_code(kind).map_or_else(|| kind.to_string(), |kind| format!("{kind:?}"));
+        let body = tree::readable(&kind, tree::body(&format!("{:?}", self.command)), names);
+        json!({
+            "sequence": sequence,
+            "time_ns": time_ns,
+            "source": source,
+            "source_seq": source_seq,
+            "kind": kind,
+            "body": body,
+            "passed_over": self.is_passed,
+            "verdict": verdict(&self.events),
+            "events": events,
+        })
     }
-    text
 }
 
-fn as_json(seen: &Seen<'_, Engine>) -> Value {
-    let Command { sequence, time_ns, source, source_seq, kind, .. } = *seen.command;
-    let events: Vec<Value> = seen
-        .events
-        .iter()
-        .map(|event| {
-            let kind = event::Kind::from_code(event.kind);
-            json!({
-                "index": event.index,
-                "kind": kind.map_or_else(|| event.kind.to_string(), |kind| format!("{kind:?}")),
-                "body": tree::body(&format!("{event:?}")),
-            })
-        })
-        .collect();
-    let kind = command::Kind::from_code(kind).map_or_else(|| kind.to_string(), |kind| format!("{kind:?}"));
-    json!({
-        "sequence": sequence,
-        "time_ns": time_ns,
-        "source": source,
-        "source_seq": source_seq,
-        "kind": kind,
-        "body": tree::body(&format!("{:?}", seen.command)),
-        "passed_over": seen.is_passed,
-        "verdict": verdict(seen.events),
-        "events": events,
-    })
+/// The same for people: a line, and one for each event.
+fn as_text(shown: &Value) -> String {
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let verdict = match shown["passed_over"] == true {
+        true => "passed over".to_owned(),
+        false => word(&shown["verdict"]),
+    };
+    let mut text = format!(
+        "#{} t={} {}/{} {} {}: {verdict}\n",
+        shown["sequence"],
+        shown["time_ns"],
+        shown["source"],
+        shown["source_seq"],
+        word(&shown["kind"]),
+        tree::text(&shown["body"])
+    );
+    for event in shown["events"].as_array().into_iter().flatten() {
+        text += &format!(
+            "    #{}.{} {} {}\n",
+            shown["sequence"],
+            event["index"],
+            word(&event["kind"]),
+            tree::text(&event["body"])
+        );
+    }
+    text
 }
 
 /// The state in short, and all of one account.
@@ -192,14 +258,15 @@ fn of_account(views: &Views, account: AccountId) -> Value {
             })
         })
         .collect();
-    let orders: Vec<String> =
-        views.open_orders().of_account(account).map(|order| format!("{order:?}")).collect();
+    let shown = |kind: &str, text: String| tree::readable(kind, tree::body(&text), &Known(views));
+    let orders: Vec<Value> =
+        views.open_orders().of_account(account).map(|order| shown("Order", format!("{order:?}"))).collect();
     let perpetual = views.perpetuals().accounts().get(account);
     let positions: Vec<Value> = perpetual
         .holdings
         .iter()
         .filter(|holding| holding.position.quantity != 0)
-        .map(|holding| tree::body(&format!("{:?}", holding.position)))
+        .map(|holding| shown("PerpetualPosition", format!("{:?}", holding.position)))
         .collect();
     let open: Vec<u64> = views.perpetuals().orders().open_of(account).map(|order| order.told.order).collect();
     json!({
@@ -207,7 +274,7 @@ fn of_account(views: &Views, account: AccountId) -> Value {
         "address": views.accounts().address(account).map(const_hex::encode_prefixed),
         "balances": balances,
         "orders": orders,
-        "wallet": perpetual.wallet,
+        "wallet": tree::decimal(perpetual.wallet.into(), 6),
         "tier": perpetual.tier,
         "positions": positions,
         "perpetual_orders": open,

@@ -4,12 +4,16 @@
 //! rings and the stages know of themselves is told by [`Source`]s that `boot` adds, so that nothing here knows a journal.
 //! Nothing here is ever decided by a figure.
 
+pub mod latency;
 mod page;
 
 use crate::egress::EgressFigures;
+use latency::Begin;
 pub use page::{Kind, Page, Seconds};
+use parking_lot::Mutex;
 use ringside_chain::figures::NodesFigures;
 use ringside_commands::ingress::WorkerFigures;
+use ringside_core::figures::Histogram;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -26,22 +30,29 @@ pub struct Metrics {
     pub egress: Arc<EgressFigures>,
     /// What the running stages tell.
     pub stages: OnceLock<Source>,
+    /// How long syncs of the journal took.
+    pub syncs: OnceLock<Arc<Histogram>>,
     /// Of the chain's nodes.
     pub nodes: OnceLock<Arc<NodesFigures>>,
     /// When the process started.
     pub started: Instant,
+    /// Where latencies are counted from.
+    begin: Mutex<Begin>,
 }
 
 impl Metrics {
     /// For so many workers.
     pub fn new(workers: usize) -> Metrics {
+        let started = Instant::now();
         Metrics {
             workers: (0..workers).map(|_| Arc::default()).collect(),
             feed: Arc::default(),
             egress: Arc::default(),
             stages: OnceLock::new(),
+            syncs: OnceLock::new(),
             nodes: OnceLock::new(),
-            started: Instant::now(),
+            started,
+            begin: Begin::new(started),
         }
     }
 
@@ -50,8 +61,9 @@ impl Metrics {
         let _ = self.nodes.set(figures);
     }
 
-    /// Adds what the running stages tell, once.
-    pub fn add_stages(&self, source: Source) {
+    /// Adds what the running stages tell, and how long syncs of the journal take, once.
+    pub fn add_stages(&self, source: Source, syncs: Arc<Histogram>) {
+        let _ = self.syncs.set(syncs);
         let _ = self.stages.set(source);
     }
 }

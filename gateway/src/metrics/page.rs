@@ -1,6 +1,6 @@
 //! The text that Prometheus reads: families with their help and type, samples with labels.
 
-use ringside_core::figures::Histogram;
+use ringside_core::figures::Counts;
 use std::fmt::{Display, Write};
 
 /// What a family is.
@@ -51,31 +51,14 @@ impl Page {
         self.sample(&[], value);
     }
 
-    /// The samples of a histogram, or of several that count the same thing on different threads, in seconds.
-    pub fn histogram<'a>(
-        &mut self,
-        labels: &[(&str, &str)],
-        histograms: impl Iterator<Item = &'a Histogram>,
-    ) {
-        let (mut bounds, mut count, mut sum_ns) = (Vec::new(), 0, 0_u128);
-        for histogram in histograms {
-            for (index, (bound, below)) in histogram.bounds().enumerate() {
-                match bounds.get_mut(index) {
-                    None => bounds.push((bound, below)),
-                    Some((_, sum)) => *sum += below,
-                }
-            }
-            count += histogram.count();
-            sum_ns += u128::from(histogram.sum_ns());
+    /// The samples of a histogram, in seconds.
+    pub fn histogram(&mut self, labels: &[(&str, &str)], counts: &Counts) {
+        for (bound, below) in counts.bounds() {
+            self.line("_bucket", labels, Some(&Seconds(u128::from(bound)).to_string()), below);
         }
-        for (bound, below) in &bounds {
-            self.line("_bucket", labels, Some(&Seconds(u128::from(*bound)).to_string()), below);
-        }
-        // Cells may have grown since they were added up; no bucket may hold more than all of them.
-        let count = count.max(bounds.last().map_or(0, |(_, below)| *below));
-        self.line("_bucket", labels, Some("+Inf"), count);
-        self.line("_sum", labels, None, Seconds(sum_ns));
-        self.line("_count", labels, None, count);
+        self.line("_bucket", labels, Some("+Inf"), counts.count());
+        self.line("_sum", labels, None, Seconds(counts.sum_ns()));
+        self.line("_count", labels, None, counts.count());
     }
 
     fn line(&mut self, suffix: &str, labels: &[(&str, &str)], bound: Option<&str>, value: impl Display) {
@@ -110,6 +93,7 @@ impl Display for Seconds {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ringside_core::figures::Histogram;
 
     #[test]
     fn a_page_as_its_reader_wants_it() {
@@ -133,11 +117,12 @@ mod tests {
         histograms[1].record(u64::MAX / 4);
         let mut page = Page::default();
         page.family("t_seconds", Kind::Histogram, "T");
-        page.histogram(&[("stage", "ring")], histograms.iter());
+        page.histogram(&[("stage", "ring")], &Counts::of(&histograms));
         let text = String::from_utf8(page.into_bytes()).unwrap();
         for line in [
             "t_seconds_bucket{stage=\"ring\",le=\"0.000001024\"} 1\n",
-            "t_seconds_bucket{stage=\"ring\",le=\"0.000002048\"} 2\n",
+            "t_seconds_bucket{stage=\"ring\",le=\"0.000001280\"} 1\n",
+            "t_seconds_bucket{stage=\"ring\",le=\"0.000001536\"} 2\n",
             "t_seconds_bucket{stage=\"ring\",le=\"17.179869184\"} 2\n",
             "t_seconds_bucket{stage=\"ring\",le=\"+Inf\"} 3\n",
             "t_seconds_sum{stage=\"ring\"} 4611686018.427390403\n",

@@ -1,5 +1,6 @@
 //! Figures of the edge and of the way of commands, as the page shows them.
 
+use crate::metrics::latency::Stage;
 use crate::metrics::{Kind, Page};
 use crate::worker::Shared;
 use ringside_commands::ingress::{Unavailable, WorkerFigures};
@@ -41,12 +42,21 @@ fn requests(page: &mut Page, shared: &Shared) {
         }
     }
     page.family(
+        "ringside_limited_total",
+        Kind::Counter,
+        "Answers that a limit gave, by status: 418 is a ban",
+    );
+    for (index, status) in ["429", "418"].into_iter().enumerate() {
+        page.sample(&[("status", status)], sum(workers(shared).map(|figures| &figures.limited[index])));
+    }
+    page.family(
         "ringside_request_seconds",
         Kind::Histogram,
         "From a request's head to its answer, by what was asked for",
     );
-    page.histogram(&[("kind", "order")], workers(shared).map(|figures| &figures.orders));
-    page.histogram(&[("kind", "other")], workers(shared).map(|figures| &figures.others));
+    for stage in [Stage::Order, Stage::Other] {
+        page.histogram(&[("kind", stage.name())], &shared.metrics.counts(stage));
+    }
     page.family("ringside_worker_beats_total", Kind::Counter, "Rounds of each gateway thread's loop");
     for (index, figures) in workers(shared).enumerate() {
         page.sample(&[("worker", &index.to_string())], figures.heartbeats.get());
@@ -55,19 +65,17 @@ fn requests(page: &mut Page, shared: &Shared) {
 
 /// How long commands spend where.
 fn stages(page: &mut Page, shared: &Shared) {
-    let egress = &shared.metrics.egress;
-    let senders = || workers(shared).chain([shared.metrics.feed.as_ref()]);
     page.family(
         "ringside_stage_seconds",
         Kind::Histogram,
         "How long commands spend in a stage: ring, matcher, journal and egress one after the other, engine all of them; \
          of matcher, journal and egress one command at a time is followed",
     );
-    page.histogram(&[("stage", "ring")], senders().map(|figures| &figures.ring));
-    page.histogram(&[("stage", "matcher")], [&egress.matching].into_iter());
-    page.histogram(&[("stage", "journal")], [&egress.journal].into_iter());
-    page.histogram(&[("stage", "egress")], [&egress.showing].into_iter());
-    page.histogram(&[("stage", "engine")], senders().map(|figures| &figures.engine));
+    for stage in [Stage::Ring, Stage::Matcher, Stage::Journal, Stage::Egress, Stage::Engine] {
+        page.histogram(&[("stage", stage.name())], &shared.metrics.counts(stage));
+    }
+    page.family("ringside_sync_seconds", Kind::Histogram, "How long syncs of the journal took");
+    page.histogram(&[], &shared.metrics.counts(Stage::Sync));
 }
 
 fn commands(page: &mut Page, shared: &Shared) {

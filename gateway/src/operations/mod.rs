@@ -22,6 +22,10 @@ pub fn page(shared: &Shared) -> Vec<u8> {
     let engine = ringside_core::engine::ENGINE_VERSION.to_string();
     page.sample(&[("version", env!("CARGO_PKG_VERSION")), ("engine_version", &engine)], 1);
     page.gauge("ringside_up_seconds", "Since the process started", metrics.started.elapsed().as_secs());
+    if let Ok(disk) = rustix::fs::statvfs(&shared.config.data_dir) {
+        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+        page.gauge("ringside_disk_free_bytes", "What the disk of the data folder has left for it", free);
+    }
     let phase = shared.phase.get();
     page.family("ringside_phase", Kind::Gauge, "What the engine does: 1 for the phase it is in");
     for (word, is) in [

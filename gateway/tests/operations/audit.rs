@@ -174,6 +174,46 @@ fn every_action_outlives_a_kill() {
         assert!((begin_ms..=end_ms).contains(&time_ms), "{path}: {time_ms}");
         assert!(row["sequence"].as_u64().unwrap() > 0);
     }
+    // Of one operator, of one kind, of a time, a page at a time.
+    let asked = |query: &str| -> (Vec<u64>, Value) {
+        let page = get(&address, &format!("/admin/audit?{query}"), &[&format!("X-API-Key: {ann}")]);
+        let page: Value = serde_json::from_str(&page).unwrap();
+        let ids = page["items"].as_array().unwrap().iter().map(|row| row["id"].as_u64().unwrap()).collect();
+        (ids, page["next_before"].clone())
+    };
+    let of = |fits: &dyn Fn(&Value) -> bool| -> Vec<u64> {
+        rows.iter().rev().filter(|row| fits(row)).map(|row| row["id"].as_u64().unwrap()).collect()
+    };
+    let bobs = of(&|row| row["operator"] == "bob");
+    assert_eq!((asked("operator=bob"), bobs.len()), ((bobs.clone(), Value::Null), 2));
+    assert_eq!(asked("operator=bob&limit=1"), (bobs[..1].to_vec(), json!(bobs[0])));
+    assert_eq!(asked(&format!("operator=bob&limit=1&before={}", bobs[0])).0, bobs[1..]);
+    assert_eq!(asked("kind=spot_credit").0, of(&|row| row["action"] == "spot_credit"));
+    assert_eq!(asked("kind=spot_credit&operator=ann").0, [0; 0]);
+    let middle = rows[4]["time"].as_i64().unwrap();
+    assert_eq!(asked(&format!("from={middle}")).0, of(&|row| row["time"].as_i64().unwrap() >= middle));
+    assert_eq!(asked(&format!("to={}", middle - 1)).0, of(&|row| row["time"].as_i64().unwrap() < middle));
+    let key = format!("X-API-Key: {ann}");
+    for query in ["kind=nothing", "from=x", "to=-"] {
+        let (status, answer) = request(&address, "GET", &format!("/admin/audit?{query}"), &[&key], "");
+        assert!(status == 400 && answer.contains("INVALID_PARAMETER"), "{query}: {status} {answer}");
+    }
+    // A pin that is moved without a word is a feed, not an act; with one, and when it ends, it is.
+    let pin = |body: Value| {
+        let answer = request(&address, "POST", "/admin/perpetual/index-price", &[&key], &body.to_string());
+        assert_eq!(answer.0, 200, "{}", answer.1);
+    };
+    pin(json!({ "symbol": "BTCUSDT", "price": "60124" }));
+    assert_eq!(asked("kind=index_price").0, of(&|row| row["action"] == "index_price"));
+    pin(json!({ "symbol": "BTCUSDT", "price": "60125", "reason": "again" }));
+    pin(json!({ "symbol": "BTCUSDT" }));
+    assert_eq!(asked("kind=index_price").0.len(), 3);
+    let rows = {
+        let mut rows = audit(&address, &ann);
+        rows.reverse();
+        rows
+    };
+
     // It all took effect, and the journal has it under the sequence that the log names.
     let market = get(&address, "/api/v1/markets/SOLUSDT", &[]);
     assert_eq!(serde_json::from_str::<Value>(&market).unwrap()["status"], "PENDING_TRADING");

@@ -5,6 +5,7 @@
 #[path = "../process/mod.rs"]
 mod process;
 
+mod archive;
 mod audit;
 mod backup;
 mod clock;

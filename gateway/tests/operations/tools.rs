@@ -36,7 +36,11 @@ fn commands_events_and_state_are_shown() {
     assert_eq!(sequences, (1..=sequences.len() as u64).collect::<Vec<_>>());
     let placed: Vec<&Value> = commands.iter().filter(|command| command["kind"] == "PlaceOrder").collect();
     assert_eq!(placed.len(), 3);
-    assert_eq!(placed[0]["body"]["price"], 20_000_000);
+    assert_eq!(
+        (&placed[0]["body"]["price"], &placed[0]["body"]["market"]),
+        (&json!("0.2"), &json!("DFUSDT"))
+    );
+    assert_eq!(placed[0]["body"]["account"], "0x2b5ad5c4795c026514f8317c7a215e218dccd6cf");
     assert_eq!(placed[0]["verdict"], "accepted");
     let trades = |command: &Value| {
         let events = command["events"].as_array().unwrap();
@@ -56,6 +60,16 @@ fn commands_events_and_state_are_shown() {
     let listed = commands.iter().find(|command| command["kind"] == "ListMarket").unwrap();
     let text = run(&folder.0, &["inspect", data, "--sequence", &listed["sequence"].to_string()]);
     assert!(text.contains(r#"symbol: "DFUSDT""#) && !text.contains("[68, 70"), "{text}");
+    // An account by its address, with what it has.
+    let address = "0x2b5ad5c4795c026514f8317c7a215e218dccd6cf";
+    let held = shown(&folder.0, &["inspect", data, "--account", address, "--json"]);
+    assert_eq!(held["state"]["account"]["address"], address);
+    assert!(
+        held["state"]["account"]["orders"].is_array() && held["state"]["account"]["wallet"] == "0",
+        "{held}"
+    );
+    let output = ringside(&folder.0).args(["inspect", data, "--account", "0xab"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
     // Past the end is an error.
     let output = ringside(&folder.0).args(["inspect", data, "--sequence", "99999999"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
@@ -70,21 +84,20 @@ fn other_parameters_change_what_they_are_about_and_nothing_else() {
     assert!(same.contains("nothing would have differed"), "{same}");
     let other = shown(&folder.0, &["replay", data, "--set", "DFUSDT.taker_fee=100", "--json"]);
     // The buyer is the taker and receives 50 DF: one in a hundred of them is the fee.
-    let fee = 5 * 10_i128.pow(17);
     let totals = other["totals"].as_array().unwrap();
     let fees = totals
         .iter()
         .find(|total| total["name"] == "DFUSDT fees in base")
         .unwrap_or_else(|| panic!("{other}"));
-    assert_eq!(
-        (fees["real"].as_str(), fees["replayed"].as_str()),
-        (Some("0"), Some(fee.to_string().as_str()))
-    );
+    assert_eq!((fees["real"].as_str(), fees["replayed"].as_str()), (Some("0"), Some("0.5")));
     assert!(!totals.iter().any(|total| total["name"].as_str().unwrap().contains("trades")), "{other}");
     let accounts = other["accounts"].as_array().unwrap();
     assert_eq!(accounts.len(), 2, "the buyer and the account of the fees: {other}");
-    let sum = |side: &str| -> i128 {
-        accounts.iter().map(|held| held[side].as_str().unwrap().parse::<i128>().unwrap()).sum()
+    let sum = |side: &str| -> rust_decimal::Decimal {
+        accounts
+            .iter()
+            .map(|held| held[side].as_str().unwrap().parse::<rust_decimal::Decimal>().unwrap())
+            .sum()
     };
     assert_eq!(sum("real"), sum("replayed"), "money moved, none was made");
     // Only from a later command on: the trade was before.

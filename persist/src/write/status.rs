@@ -4,7 +4,7 @@
 use crate::error::PersistError;
 use ringside_core::figures::Histogram;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What the disk has room for. Ingress asks before it publishes a command.
@@ -47,7 +47,7 @@ pub struct JournalStatus {
     flush_end_ns: AtomicU64,
     flush_ns_last: AtomicU64,
     flush_ns_sum: AtomicU64,
-    flushes: Histogram,
+    flushes: Arc<Histogram>,
     batches: AtomicU64,
     bytes: AtomicU64,
     is_failed: AtomicBool,
@@ -72,7 +72,7 @@ impl JournalStatus {
             flush_end_ns: AtomicU64::new(0),
             flush_ns_last: AtomicU64::new(0),
             flush_ns_sum: AtomicU64::new(0),
-            flushes: Histogram::default(),
+            flushes: Arc::default(),
             batches: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             is_failed: AtomicBool::new(false),
@@ -131,7 +131,7 @@ impl JournalStatus {
     }
 
     /// How long the flushes since the start took, each.
-    pub fn flushes(&self) -> &Histogram {
+    pub fn flushes(&self) -> &Arc<Histogram> {
         &self.flushes
     }
 

@@ -38,6 +38,94 @@ fn a_durable_commit_of_nothing_new_is_one() {
     assert_eq!(store.reader().unwrap().mark().unwrap(), mark);
 }
 
+/// What comes slowly must not lie in the log until that is full.
+#[test]
+fn the_log_is_moved_into_the_file_by_time() {
+    let folder = Folder::new("checkpoint");
+    let mut maker = EntryMaker::new(3);
+    let alone = |name: &str| {
+        // The file without its log, as a reader of its own would find it.
+        let copy = folder.0.join(name).join("history.db");
+        std::fs::create_dir_all(copy.parent().unwrap()).unwrap();
+        std::fs::copy(folder.0.join("archive").join("history.db"), &copy).unwrap();
+        Sqlite::new(copy).reader().and_then(|mut reader| reader.mark())
+    };
+    let store = folder.store();
+    let mut writer = store.checkpointing(Duration::from_millis(200)).writer(JOURNAL).unwrap();
+    let batch = maker.batch(200);
+    let first = maker.mark();
+    writer.commit(&batch, first, false).unwrap();
+    assert_ne!(alone("before").ok(), Some(first), "it is in the log");
+    std::thread::sleep(Duration::from_millis(250));
+    let batch = maker.batch(200);
+    writer.commit(&batch, maker.mark(), false).unwrap();
+    assert_eq!(alone("after").unwrap(), maker.mark());
+}
+
+#[test]
+fn the_oldest_packs_of_a_list_are_removed_and_no_other() {
+    use ringside_persist::archive::row::{Entry, List};
+    use ringside_persist::archive::{ALL_FACETS, EntriesAsked};
+    let folder = Folder::new("prune");
+    let store = folder.store();
+    let mut writer = store.writer(JOURNAL).unwrap();
+    let entry = |list, market, id: u64| Entry {
+        sequence: id,
+        list: List { number: list, is_late: false },
+        owner: 0,
+        market,
+        id,
+        time_ms: 1_000 * id as i64,
+        tag: id << 10,
+        version: 1,
+        bytes: [9; 40].into(),
+    };
+    for pack in 0..600 {
+        let ids = 10 * pack + 1..=10 * pack + 10;
+        let all = [(9, 1), (9, 2), (10, 1)];
+        let rows: Vec<Entry> =
+            all.iter().flat_map(|(list, market)| ids.clone().map(|id| entry(*list, *market, id))).collect();
+        writer.commit(&rows, Mark { sequence: 10 * pack + 10, time_ns: 1 }, false).unwrap();
+    }
+    let ids = |list, market, tag| -> Vec<u64> {
+        let asked = EntriesAsked {
+            list: List { number: list, is_late: false },
+            owner: 0,
+            market: Some(market),
+            tag,
+            facets: ALL_FACETS,
+            ids: 0..=u64::MAX,
+            times: i64::MIN..=i64::MAX,
+            through: u64::MAX,
+            is_oldest: true,
+            limit: usize::MAX,
+            work: usize::MAX,
+        };
+        let mut rows = Vec::new();
+        store.reader().unwrap().entries(&asked, &mut rows).unwrap();
+        rows.iter().map(|row| row.id).collect()
+    };
+    assert_eq!(store.pack_from(9, 1, 5_005).unwrap(), Some(5_001));
+    assert_eq!(store.pack_from(9, 1, 6_001).unwrap(), None);
+    assert_eq!(store.pack_from(9, 3, 1).unwrap(), None);
+    // Beside the writer, in more than one transaction.
+    assert_eq!(store.remove_before(9, 1, 5_005).unwrap(), 5_000);
+    assert_eq!(store.remove_before(9, 1, 5_005).unwrap(), 0);
+    assert_eq!(ids(9, 1, 0), (5_001..=6_000).collect::<Vec<_>>());
+    assert_eq!((ids(9, 1, 77 << 10), ids(9, 1, 5_500 << 10)), (vec![], vec![5_500]));
+    assert_eq!((ids(9, 2, 0).len(), ids(10, 1, 0).len(), ids(9, 2, 77 << 10)), (6_000, 6_000, vec![77]));
+    let mark = Mark { sequence: 6_010, time_ns: 2 };
+    writer.commit(&[entry(9, 1, 6_001)], mark, true).unwrap();
+    assert_eq!(ids(9, 1, 0).len(), 1_001);
+    drop(writer);
+    let len = || std::fs::metadata(store.path()).unwrap().len();
+    // The last connection moved the log.
+    let before = len();
+    store.shrink().unwrap();
+    assert!(len() < before, "{} of {before}", len());
+    assert_eq!((ids(9, 1, 0).len(), store.reader().unwrap().mark().unwrap()), (1_001, mark));
+}
+
 /// A folder of its own that goes with the test.
 struct Folder(PathBuf);
 

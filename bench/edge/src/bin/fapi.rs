@@ -229,7 +229,7 @@ impl Venue {
         let mut watched = Watched::open(self).await?;
         let is_over = Cell::new(false);
         let others = async {
-            let driven = open(lanes, rate, measured).await;
+            let driven = open(lanes, rate, measured, |_, _| ()).await;
             is_over.set(true);
             driven
         };

@@ -248,7 +248,7 @@ fn write_report(arguments: &Arguments, script: &Script, outcome: &Outcome, text:
         files.push(folder.join(format!("{file}.hgrm")));
         report::write_hgrm(histogram, &files[files.len() - 1])?;
     }
-    report::write_svg(&script.name, &rows, &files[0])?;
+    report::write_svg(&script.name, &rows, &[], &files[0])?;
     let steps = script.steps.len() as u64;
     ensure!(outcome.places.len() + outcome.cancels.len() > 0, "no request was timed");
     ensure!(

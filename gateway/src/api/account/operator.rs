@@ -14,17 +14,18 @@ use crate::dialect::fapi::params::Decimal;
 use crate::dialect::fapi::text;
 use crate::dialect::fapi::words::TradingState;
 use ringside_auth::access::Auth;
-use ringside_commands::ingress::Priority;
+use ringside_commands::ingress::{Priority, Reply};
 use ringside_core::command::{
     Body, Command, CreditPerpetual, PauseWithdrawals, PerpetualState, ProveLedger, SetManualPrice,
     SetPerpetualAccount, SetPerpetualState, account_mask, pause,
 };
+use ringside_core::event::IndexState;
 use ringside_core::ids::{Address, MarketId, Symbol};
 use ringside_views::Views;
 use ringside_views::ledger::LedgerProof;
 use ringside_views::log::Page;
 use ringside_views::perpetual::rows::OperatorRecord;
-use ringside_wire::account::operator::{AuditPage, LeavesShort};
+use ringside_wire::account::operator::{AuditPage, LeavesShort, OperatorAction};
 use ringside_wire::account::proof::{LedgerName, LedgerProven, LedgerSides, Reserves};
 use ringside_wire::account::{DONE, Done, OrElse};
 use ringside_wire::address::parse_address;
@@ -155,6 +156,10 @@ pub static ROUTES: &[Route] = &[
             &[
                 Param::optional("limit", Shape::Integer, "Default 50, clamped to 1..500"),
                 Param::optional("before", Shape::Integer, "Rows with smaller ids only"),
+                Param::optional("operator", Shape::Text, "Of this operator only, as the log names them"),
+                Param::optional("kind", Shape::OneOf(audit::KINDS), "Of this `action` only"),
+                Param::optional("from", Shape::Integer, "Least time, UNIX milliseconds"),
+                Param::optional("to", Shape::Integer, "Greatest time, UNIX milliseconds"),
             ],
             later!(read_audit),
         )
@@ -245,10 +250,22 @@ async fn pin(call: Call) -> Result<Done, Error> {
             price.ok_or_else(|| invalid("price"))?
         }
     };
-    let detail = if price == 0 { "free".to_owned() } else { text::units8(price) };
-    let action = Action { subject: Subject::Market(symbol), detail, reason: &reason(body.reason)? };
+    let reason = reason(body.reason)?;
     // A pin is of test deployments alone, where the price may be put anywhere.
-    carry_out(&call, action, SetManualPrice { market, moves_band: 1, price }).await
+    let command = SetManualPrice { market, moves_band: 1, price };
+    if price != 0 && reason.is_empty() && is_pinned(&call, market)? {
+        // Whoever moves it again and again without a word is a feed: what is noted is when that began, and its end.
+        let reply = call.worker.ingress.submit(Command::new(command), Priority::Internal).await;
+        return answered(reply.map_err(unavailable)?);
+    }
+    let detail = if price == 0 { "free".to_owned() } else { text::units8(price) };
+    carry_out(&call, Action { subject: Subject::Market(symbol), detail, reason: &reason }, command).await
+}
+
+fn is_pinned(call: &Call, market: MarketId) -> Result<bool, Error> {
+    let views = views(call)?;
+    let price = views.perpetuals().markets().get(market).and_then(|market| market.price.as_ref());
+    Ok(price.is_some_and(|price| price.index_state == IndexState::Manual as u8))
 }
 
 async fn set_state(call: Call) -> Result<OrElse<Done, LeavesShort>, Error> {
@@ -348,7 +365,10 @@ fn market(call: &Call, symbol: &str) -> Result<(MarketId, Symbol), Error> {
 }
 
 async fn carry_out<B: Body>(call: &Call, action: Action<'_>, body: B) -> Result<Done, Error> {
-    let reply = operate(call, action, body).await.map_err(unavailable)?;
+    answered(operate(call, action, body).await.map_err(unavailable)?)
+}
+
+fn answered(reply: Reply) -> Result<Done, Error> {
     match reply.done.rejected() {
         None => Ok(DONE),
         Some(reject) => Err(refusal::of_operator(reject).into()),
@@ -366,19 +386,50 @@ async fn prove(call: Call) -> Result<LedgerProven, Error> {
     Ok(shown(views.ledger().last(), &views, newest.map(|proof| super::proof::shown(&proof))))
 }
 
+/// Stretches of the log that one request looks through for what fits its filters.
+const STRETCHES: usize = 64;
+
 async fn read_audit(call: Call) -> Result<AuditPage, Error> {
     let query = call.query();
     let limit = limit(query.get("limit").as_deref(), 50, 500)?;
     let before: Option<u64> = params::count("before", query.get("before").as_deref())?;
+    let (operator, kind) = (query.get("operator"), query.get("kind"));
+    if kind.as_deref().is_some_and(|kind| !audit::KINDS.contains(&kind)) {
+        return Err(invalid("kind").into());
+    }
+    let time = |name| params::time(name, query.get(name).as_deref());
+    let times = time("from")?.unwrap_or(i64::MIN)..=time("to")?.unwrap_or(i64::MAX);
     drop(views(&call)?);
-    let Some(last) = before.unwrap_or(u64::MAX).checked_sub(1) else {
+    let Some(mut last) = before.unwrap_or(u64::MAX).checked_sub(1) else {
         return Err(invalid("before").into());
     };
-    let page = Page { ids: 0..=last, ..Page::new(0, Some(0), limit * audit::PARTS_MAX) };
-    let rows: Vec<OperatorRecord> = call.worker.shared.history.page(&page).await.map_err(from_archive)?;
-    let items = audit::actions(&rows, limit);
-    let oldest = items.last().map(|row| row.id);
-    let next_before = oldest.filter(|number| items.len() == limit && *number > 1);
+    let fits = |row: &OperatorAction| {
+        operator.as_deref().is_none_or(|operator| row.operator == operator)
+            && kind.as_deref().is_none_or(|kind| row.action == kind)
+    };
+    let mut items = Vec::new();
+    let rows_max = limit * audit::PARTS_MAX;
+    let mut next_before = None;
+    for _ in 0..STRETCHES {
+        let page = Page { ids: 0..=last, ..Page::new(0, Some(0), rows_max) }.within(times.clone());
+        let rows: Vec<OperatorRecord> = call.worker.shared.history.page(&page).await.map_err(from_archive)?;
+        let actions = audit::actions(&rows, limit);
+        let is_last = rows.len() < rows_max && actions.len() < limit;
+        let oldest = actions.last().map(|row| row.id);
+        items.extend(actions.into_iter().filter(fits));
+        next_before = oldest.filter(|number| !is_last && *number > 1);
+        if items.len() >= limit {
+            let is_cut = items.len() > limit;
+            items.truncate(limit);
+            next_before = items
+                .last()
+                .map(|row| row.id)
+                .filter(|number| is_cut || (next_before.is_some() && *number > 1));
+            break;
+        }
+        let Some(next) = next_before else { break };
+        last = next - 1;
+    }
     Ok(AuditPage { items, next_before })
 }
 

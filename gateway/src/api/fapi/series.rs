@@ -9,6 +9,7 @@ use crate::api::docs::Param;
 use crate::api::{Answers, Call, Error, Query, Route, later};
 use crate::dialect::fapi::{encode, refusal};
 use ringside_auth::access::Auth;
+use ringside_core::ids::MarketId;
 use ringside_views::log::Page;
 use ringside_views::perpetual::market::PerpetualMarket;
 use ringside_views::perpetual::rows::{FundingRecord, MarketTrade};
@@ -115,9 +116,33 @@ async fn trades(call: Call, default: usize, max: usize, has_from: bool) -> Resul
         None => page,
     };
     let rows: Vec<MarketTrade> = call.worker.shared.history.page(&page).await.map_err(from_archive)?;
+    if let Some(from) = from.map(i64::unsigned_abs)
+        && rows.first().is_none_or(|first| first.trade > from)
+    {
+        check_kept(&call, market, "fromId", |oldest| from >= oldest.trade).await?;
+    }
     let views = views(&call)?;
     let market = views.perpetuals().markets().get(market).ok_or(refusal::INTERNAL)?;
     Ok(rows.iter().map(|trade| encode::trade(market, trade)).collect())
+}
+
+/// Refuses what begins before the oldest trade, where an operator has removed those before it: a shorter answer would look like a whole
+/// one.
+async fn check_kept(
+    call: &Call,
+    market: MarketId,
+    name: &str,
+    is_kept: impl Fn(&MarketTrade) -> bool,
+) -> Result<(), Error> {
+    let page = Page::new(0, Some(market), 1).oldest(true);
+    let oldest: Vec<MarketTrade> = call.worker.shared.history.page(&page).await.map_err(from_archive)?;
+    match oldest.first() {
+        // Rows of joined trades are numbered from 1 on without gaps.
+        Some(oldest) if oldest.aggregate > 1 && !is_kept(oldest) => {
+            Err(refusal::removed(name, oldest.trade, oldest.time_ms).into())
+        }
+        _ => Ok(()),
+    }
 }
 
 async fn aggregates(call: Call) -> Result<Vec<FuturesAggregateTrade>, Error> {
@@ -140,7 +165,10 @@ async fn aggregates(call: Call) -> Result<Vec<FuturesAggregateTrade>, Error> {
             // Rows are numbered from 1 on without gaps.
             let first = Page::new(0, Some(market), 1).tagged(from.unsigned_abs().max(1)).oldest(true);
             let first: Vec<MarketTrade> = history.page(&first).await.map_err(from_archive)?;
-            let Some(first) = first.first() else { return Ok(Vec::new()) };
+            let Some(first) = first.first() else {
+                check_kept(&call, market, "fromId", |oldest| from.unsigned_abs() >= oldest.aggregate).await?;
+                return Ok(Vec::new());
+            };
             page.from_id(first.trade)
         }
         (None, _) => within(page, &params, start.unwrap_or(i64::MIN)..=end.unwrap_or(i64::MAX)),
@@ -149,6 +177,11 @@ async fn aggregates(call: Call) -> Result<Vec<FuturesAggregateTrade>, Error> {
     let wider = Page { limit: limit + 1, ..page };
     let mut rows = history.joined_trades(&wider).await.map_err(from_archive)?;
     rows.retain(|row| row[0].aggregate_ms >= start.unwrap_or(i64::MIN));
+    if let Some(start) = start
+        && rows.first().is_none_or(|first| first[0].aggregate_ms > start)
+    {
+        check_kept(&call, market, "startTime", |oldest| start >= oldest.time_ms).await?;
+    }
     if wider.is_oldest {
         rows.truncate(limit);
     } else {

@@ -1,6 +1,9 @@
 //! Bodies of commands and events as JSON, read from their own text (`Debug`): every field there is, without a second list of
-//! them. Integers that a JSON number cannot hold exactly stand as strings, arrays of bytes as text or hex.
+//! them. Integers that a JSON number cannot hold exactly stand as strings, arrays of bytes as text or hex. [`readable`] makes of
+//! numbers what they stand for.
 
+use ringside_core::command::{OrderStatus, Side};
+use ringside_core::reject::Reject;
 use serde_json::{Map, Value};
 
 /// The widest integer that every reader of JSON takes exactly.
@@ -16,24 +19,124 @@ pub(super) fn body(text: &str) -> Value {
     Parser { rest: &text[brace..] }.value()
 }
 
-/// A text (`Debug`) with its arrays of bytes as what they stand for: names in quotes, the rest as hex.
-pub(super) fn named(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('[') {
-        let Some((array, behind)) = after.split_once(']') else { break };
-        let bytes: Option<Vec<u8>> = array.split(", ").map(|byte| byte.parse().ok()).collect();
-        let field = before.trim_end_matches([':', ' ']).rsplit([' ', '{']).next();
-        let is_bytes = !field.is_some_and(|field| NUMBERS.contains(&field));
-        shown += before;
-        match bytes.filter(|bytes| is_bytes && bytes.len() >= BYTES).map(|bytes| of_bytes(&bytes)) {
-            Some(hex) if hex.starts_with("0x") => shown += &hex,
-            Some(name) => shown += &format!("{name:?}"),
-            None => shown += &format!("[{array}]"),
-        }
-        rest = behind;
+/// Names of what bodies have numbers for.
+pub(in crate::command_line) trait Names {
+    fn account(&self, number: u64) -> Option<String>;
+    fn market(&self, number: u64) -> Option<String>;
+    fn asset(&self, number: u64) -> Option<String>;
+}
+
+/// The same body for people: amounts as decimals, markets, tokens and accounts by name. What has no name keeps its number.
+pub(super) fn readable(kind: &str, body: Value, names: &dyn Names) -> Value {
+    let Value::Object(fields) = body else { return body };
+    let shown = fields.into_iter().filter(|(name, _)| !name.starts_with("reserved")).map(|(name, value)| {
+        let shown = of_field(kind, &name, &value, names).unwrap_or(value);
+        (name, shown)
+    });
+    Value::Object(shown.collect())
+}
+
+fn of_field(kind: &str, name: &str, value: &Value, names: &dyn Names) -> Option<Value> {
+    let number = match value {
+        Value::Number(number) => i128::from(number.as_i64()?),
+        Value::String(text) => text.parse().ok()?,
+        _ => return None,
+    };
+    if let Some(places) = places(kind, name) {
+        return Some(Value::from(decimal(number, places)));
     }
-    shown + rest
+    let id = u64::try_from(number).ok()?;
+    let named = match name {
+        "account" | "maker_account" | "taker_account" | "counterparty" | "from_account" | "to_account" => {
+            names.account(id)
+        }
+        "market" => names.market(id),
+        "asset" | "base" | "quote" => names.asset(id),
+        "side" | "taker_side" => Side::from_code(id.try_into().ok()?).map(|side| format!("{side:?}")),
+        "reject" => Reject::from_code(id.try_into().ok()?).map(|reject| format!("{reject:?}")),
+        "status" if kind == "Order" => {
+            OrderStatus::from_code(id.try_into().ok()?).map(|status| format!("{status:?}"))
+        }
+        _ => None,
+    };
+    named.map(Value::from)
+}
+
+/// Decimals of a field that is an amount; `None` for what is counted, named or a rate of another scale.
+fn places(kind: &str, name: &str) -> Option<u32> {
+    const PRICE: u32 = 8;
+    const SPOT: u32 = 18;
+    const MARGIN: u32 = 6;
+    Some(match name {
+        "price" | "stop_price" | "stop_loss" | "take_profit" | "settlement_price" | "price_before"
+        | "price_after" | "mark" | "last" | "impact_bid" | "impact_ask" | "tick" => PRICE,
+        "index" if kind == "PerpetualPrice" => PRICE,
+        "quantity" | "filled" | "open" | "lot" | "quantity_before" | "quantity_after" | "buy_quantity"
+        | "sell_quantity" | "maker_quantity" | "taker_quantity" => PRICE,
+        "total" if kind == "Depth" => PRICE,
+        "funding_rate" => PRICE,
+        "rate" if ["FundingSettled", "PerpetualBracket"].contains(&kind) => PRICE,
+        "maker_fee" | "taker_fee" if kind == "Trade" => SPOT,
+        "maker_fee" | "taker_fee" if kind == "PerpetualTrade" => MARGIN,
+        "amount" => match kind {
+            "CreditPerpetual" | "AdjustIsolatedMargin" | "TransferPerpetual" | "TransferOnce" | "Posting" => {
+                MARGIN
+            }
+            _ => SPOT,
+        },
+        "available" | "frozen" | "credited" | "base_available" | "base_frozen" | "quote_available"
+        | "quote_frozen" | "quote_quantity" | "min_notional" | "traded" => SPOT,
+        "value" if ["PerpetualOrder", "PerpetualTrade", "Liquidation"].contains(&kind) => MARGIN,
+        "wallets" | "isolated" | "costs" | "fund" | "fees" | "affiliates" | "deposits"
+            if ["PerpetualLedger", "PerpetualPools"].contains(&kind) =>
+        {
+            MARGIN
+        }
+        "wallet"
+        | "equity"
+        | "maintenance"
+        | "fund_change"
+        | "cost"
+        | "realised"
+        | "isolated_wallet"
+        | "open_fees"
+        | "maker_realised"
+        | "taker_realised"
+        | "buy_open_loss"
+        | "sell_open_loss"
+        | "buy_fee_reserve"
+        | "sell_fee_reserve"
+        | "max_order_notional"
+        | "max_position_notional" => MARGIN,
+        _ => return None,
+    })
+}
+
+/// `value` of so many decimals, without zeros at its end.
+pub(in crate::command_line) fn decimal(value: i128, places: u32) -> String {
+    let (sign, value) = (if value < 0 { "-" } else { "" }, value.unsigned_abs());
+    let one = 10_u128.pow(places);
+    let (whole, part) = (value / one, value % one);
+    if part == 0 {
+        return format!("{sign}{whole}");
+    }
+    let part = format!("{part:0width$}", width = places as usize);
+    format!("{sign}{whole}.{}", part.trim_end_matches('0'))
+}
+
+/// A body on one line: `{ market: "DFUSDT", price: 0.2 }`.
+pub(super) fn text(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let fields: Vec<String> =
+                fields.iter().map(|(name, value)| format!("{name}: {}", text(value))).collect();
+            format!("{{ {} }}", fields.join(", "))
+        }
+        Value::Array(values) => format!("[{}]", values.iter().map(text).collect::<Vec<_>>().join(", ")),
+        // Numbers stand as they are, whatever JSON makes of them.
+        Value::String(word) if word.parse::<f64>().is_ok() => word.clone(),
+        value => value.to_string(),
+    }
 }
 
 struct Parser<'a> {
@@ -140,6 +243,7 @@ fn of_bytes(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
     use ringside_core::command::{Command, CreateAccount, Credit, SetBrackets};
+    use ringside_core::event;
     use serde_json::json;
 
     fn of<B: ringside_core::command::Body>(body_of: B) -> Value {
@@ -169,28 +273,49 @@ mod tests {
         assert_eq!(shown["rates"], json!([3, 3, 3, 3, 3, 3, 3, 3]), "small numbers are no bytes");
     }
 
+    struct Known;
+
+    impl Names for Known {
+        fn account(&self, number: u64) -> Option<String> {
+            (number == 3).then(|| "0xabc".to_owned())
+        }
+
+        fn market(&self, number: u64) -> Option<String> {
+            (number == 7).then(|| "DFUSDT".to_owned())
+        }
+
+        fn asset(&self, _number: u64) -> Option<String> {
+            None
+        }
+    }
+
     #[test]
-    fn text_shows_names_as_names() {
-        let credit = Credit {
-            address: [0xab; 20],
-            reason: ringside_core::ids::padded("two words").unwrap(),
-            asset: ringside_core::ids::padded("USDT").unwrap(),
+    fn numbers_are_shown_as_what_they_stand_for() {
+        let trade = event::Trade {
+            price: 20_000_000,
+            quantity: 5_000_000_000,
+            maker_fee: (-1).into(),
+            maker_account: 3,
+            taker_account: 4,
+            market: 7,
+            taker_side: 1,
             ..zerocopy::FromZeros::new_zeroed()
         };
-        let shown = named(&format!("{:?}", Command::new(credit)));
-        assert!(
-            shown.contains(r#"asset: "USDT""#)
-                && shown.contains(r#"reason: "two words""#)
-                && shown.contains(&"ab".repeat(20)),
-            "{shown}"
-        );
-        assert!(!shown.contains("85, 83"), "{shown}");
-        let brackets = SetBrackets { market: 7, count: 2, caps: [5; 8], leverages: [9; 8], rates: [3; 8] };
-        let text = format!("{:?}", Command::new(brackets));
-        assert_eq!(named(&text), text, "small numbers are no bytes");
-        for text in ["", "[", "]", "[1, 2", "a: [1, x]", "{ reserved: [0, 0, 0] }", "[]"] {
-            assert_eq!(named(text), text);
-        }
+        let shown = readable("Trade", body(&format!("{trade:?}")), &Known);
+        assert_eq!((&shown["price"], &shown["quantity"]), (&json!("0.2"), &json!("50")));
+        assert_eq!(shown["maker_fee"], "-0.000000000000000001");
+        assert_eq!((&shown["maker_account"], &shown["taker_account"]), (&json!("0xabc"), &json!(4)));
+        assert_eq!((&shown["market"], &shown["taker_side"]), (&json!("DFUSDT"), &json!("Sell")));
+        assert!(shown.get("reserved").is_none(), "{shown}");
+        let line = text(&shown);
+        assert!(line.contains(r#"market: "DFUSDT""#) && line.contains("price: 0.2,"), "{line}");
+        // The same word is another amount elsewhere.
+        let margin = json!({ "amount": 1_500_000, "market": 8 });
+        let shown = readable("CreditPerpetual", margin.clone(), &Known);
+        assert_eq!(shown, json!({ "amount": "1.5", "market": 8 }));
+        assert_eq!(readable("Credit", margin, &Known)["amount"], "0.0000000000015");
+        let name = json!({ "reason": "two words" });
+        assert_eq!(text(&name), r#"{ reason: "two words" }"#);
     }
 
     #[test]

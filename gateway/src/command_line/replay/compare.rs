@@ -1,7 +1,8 @@
-//! Two runs beside each other, and the report of what differs. Sums are integers as the engine has them: base in 10^-8, spot
-//! quote in 10^-16 (price x quantity), spot fees in 10^-18 of what the side receives, perpetual money in 10^-6.
+//! Two runs beside each other, and the report of what differs, in decimals: of spot fees of what the side receives.
 
 use super::Change;
+use crate::command_line::inspect::Known;
+use crate::command_line::inspect::tree::{Names, decimal};
 use ringside_core::command::{self, Command, Side};
 use ringside_core::event::{self, Event, LiquidationStep};
 use ringside_core::ids::{AccountId, FEE_ACCOUNT, MarketId, Sequence};
@@ -118,8 +119,40 @@ pub(super) struct Report<'a> {
 /// A number on both sides.
 struct Pair {
     name: String,
+    /// Its decimals.
+    places: u32,
     real: i128,
     other: i128,
+}
+
+impl Pair {
+    fn shown(&self, number: i128) -> String {
+        decimal(number, self.places)
+    }
+
+    /// `name: 1.5 -> 2 (+0.5)`.
+    fn line(&self) -> String {
+        let Pair { name, real, other, .. } = self;
+        let sign = if other > real { "+" } else { "" };
+        format!(
+            "{name}: {} -> {} ({sign}{})",
+            self.shown(*real),
+            self.shown(*other),
+            self.shown(other - real)
+        )
+    }
+}
+
+/// Decimals of a sum, by its name: as the engine has it.
+fn places_of(name: &str) -> u32 {
+    match name.rsplit_once(": ").map_or(name, |(_, what)| what) {
+        "base traded" => 8,
+        // Price times quantity.
+        "quote traded" => 16,
+        "fees in base" | "fees in quote" => 18,
+        "maker fees" | "taker fees" | "gained by the fund" => 6,
+        _ => 0,
+    }
 }
 
 impl Report<'_> {
@@ -130,12 +163,14 @@ impl Report<'_> {
         let get = |totals: &Totals, name: &String| totals.numbers.get(name).copied().unwrap_or(0);
         let pair = |name: &String| Pair {
             name: self.named(name),
+            places: places_of(name),
             real: get(self.real.0, name),
             other: get(self.other.0, name),
         };
         let wallet = |views: &Views| i128::from(views.perpetuals().accounts().get(FEE_ACCOUNT).wallet);
         let fund = Pair {
             name: "insurance fund at the end".to_owned(),
+            places: 6,
             real: wallet(self.real.1),
             other: wallet(self.other.1),
         };
@@ -146,10 +181,13 @@ impl Report<'_> {
     fn named(&self, name: &str) -> String {
         let Some((number, what)) = name.split_once(": ") else { return name.to_owned() };
         let Ok(market) = number.parse::<MarketId>() else { return name.to_owned() };
-        let spot = self.real.1.markets().get(market).map(|market| market.symbol());
-        let symbol =
-            spot.or_else(|| self.real.1.perpetuals().markets().get(market).map(|market| market.symbol()));
-        format!("{} {what}", symbol.unwrap_or(number))
+        let symbol = Known(self.real.1).market(market.into());
+        format!("{} {what}", symbol.as_deref().unwrap_or(number))
+    }
+
+    /// An account by its address; those of the venue have none.
+    fn holder(&self, account: AccountId) -> String {
+        Known(self.real.1).account(account.into()).unwrap_or_else(|| format!("account {account}"))
     }
 
     /// What accounts have at the end, where it differs: the largest differences first.
@@ -163,7 +201,12 @@ impl Report<'_> {
                 };
                 all.push((
                     account,
-                    Pair { name: token.to_owned(), real: total(self.real.1), other: total(self.other.1) },
+                    Pair {
+                        name: token.to_owned(),
+                        places: 18,
+                        real: total(self.real.1),
+                        other: total(self.other.1),
+                    },
                 ));
             }
             let wallet = |views: &Views| i128::from(views.perpetuals().accounts().get(account).wallet);
@@ -171,6 +214,7 @@ impl Report<'_> {
                 account,
                 Pair {
                     name: "perpetual wallet".to_owned(),
+                    places: 6,
                     real: wallet(self.real.1),
                     other: wallet(self.other.1),
                 },
@@ -178,20 +222,25 @@ impl Report<'_> {
         }
         all.retain(|(_, pair)| pair.real != pair.other);
         all.sort_by_key(|(account, pair)| {
-            (std::cmp::Reverse((pair.real - pair.other).unsigned_abs()), *account)
+            let scale = 10_i128.pow(18 - pair.places);
+            (std::cmp::Reverse((pair.real - pair.other).saturating_mul(scale).unsigned_abs()), *account)
         });
         all
     }
 
     /// One object.
     pub(super) fn to_json(&self) -> Value {
-        let pair = |pair: &Pair| json!({ "name": pair.name, "real": pair.real.to_string(), "replayed": pair.other.to_string() });
+        let pair = |pair: &Pair| {
+            json!({
+                "name": pair.name, "real": pair.shown(pair.real), "replayed": pair.shown(pair.other),
+            })
+        };
         let accounts: Vec<Value> = self
             .accounts()
             .iter()
             .map(|(account, held)| {
                 let mut value = pair(held);
-                value["account"] = json!(account);
+                value["account"] = json!(self.holder(*account));
                 value
             })
             .collect();
@@ -223,12 +272,12 @@ impl Report<'_> {
             let _ = writeln!(text, "{kind}: {count} times {other} instead of {real}, first at {first}");
         }
         let totals = self.totals();
-        for Pair { name, real, other } in &totals {
-            let _ = writeln!(text, "{name}: {real} -> {other} ({:+})", other - real);
+        for pair in &totals {
+            let _ = writeln!(text, "{}", pair.line());
         }
         let accounts = self.accounts();
-        for (account, Pair { name, real, other }) in accounts.iter().take(NAMED) {
-            let _ = writeln!(text, "account {account} {name}: {real} -> {other} ({:+})", other - real);
+        for (account, pair) in accounts.iter().take(NAMED) {
+            let _ = writeln!(text, "{} {}", self.holder(*account), pair.line());
         }
         if accounts.len() > NAMED {
             let _ = writeln!(text, "and {} more holdings that differ", accounts.len() - NAMED);

@@ -34,6 +34,28 @@ fn action(code: u16, has_subject: bool) -> String {
     name.to_owned()
 }
 
+/// Every name.
+pub const KINDS: &[&str] = &[
+    "spot_credit",
+    "list_market",
+    "update_market",
+    "market_status",
+    "perpetual_credit",
+    "index_price",
+    "symbol_state",
+    "account",
+    "pause_withdrawals",
+    "settle_withdrawal",
+    "treasury_transfer",
+    "token",
+    "rewind_vault",
+    "configure_symbol",
+    "vip_tiers",
+    "account_limits",
+    "feed",
+    "accept_clock",
+];
+
 /// Whether an action is about a wallet, not a market.
 fn is_of_wallet(code: u16) -> bool {
     let kind = Kind::from_code(code);
@@ -104,6 +126,17 @@ fn row(parts: &[OperatorRecord]) -> OperatorAction {
 mod tests {
     use super::*;
     use zerocopy::FromZeros;
+
+    #[test]
+    fn every_name_can_be_asked_for() {
+        let named = Kind::ALL.iter().flat_map(|kind| [true, false].map(|has| action(*kind as u16, has)));
+        let mut named: Vec<String> = named.filter(|name| !name.starts_with("command ")).collect();
+        named.sort();
+        named.dedup();
+        let mut known = KINDS.to_vec();
+        known.sort_unstable();
+        assert_eq!(named, known);
+    }
 
     #[test]
     fn the_parts_of_an_action_are_one_and_half_of_one_is_none() {

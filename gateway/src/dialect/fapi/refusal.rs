@@ -229,6 +229,16 @@ pub fn not_valid(name: &str) -> Refusal {
     text(-1130, format!("Data sent for parameter '{name}' is not valid."))
 }
 
+/// -1130: rows that an operator has exported and removed; from which trade on there are some.
+pub fn removed(name: &str, trade: u64, time_ms: i64) -> Refusal {
+    text(
+        -1130,
+        format!(
+            "Data sent for parameter '{name}' is not valid: trades before id {trade} of {time_ms} are kept elsewhere."
+        ),
+    )
+}
+
 /// -1130: the key is another request's.
 pub fn key_of_another() -> Refusal {
     text(-1130, "Parameter 'idempotencyKey' was used for another request.".to_owned())
