@@ -280,9 +280,12 @@ mod tests {
     use std::collections::BTreeSet;
 
     /// Routes of operators that have no word, and why.
-    const WORDLESS: [(Method, &str, &str); 2] = [
+    const WORDLESS: [(Method, &str, &str); 5] = [
         (Method::Post, "/api/v1/admin/tokens", "the same as /admin/tokens, for clients of the spot venue"),
         (Method::Get, "/metrics", "its answer is no JSON, and a collector reads it"),
+        (Method::Get, "/latency.hgrm", "its answer is no JSON; `ringside latency --to` writes it"),
+        (Method::Get, "/latency.json", "`ringside latency` shows it"),
+        (Method::Post, "/latency/reset", "`ringside latency --reset` asks for it"),
     ];
 
     #[test]
