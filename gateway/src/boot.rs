@@ -6,6 +6,7 @@
 mod error;
 mod figures;
 pub mod genesis;
+mod keeper;
 mod stages;
 mod supervisor;
 
@@ -206,7 +207,7 @@ fn start_stages(
     apart: &mut Apart,
     out: &mut impl Write,
 ) -> Result<(Stages, CommandProducer), BootError> {
-    let rebuilt = Rebuilt::from_disk(&shared.config, &shared.clock, taken)?;
+    let rebuilt = Rebuilt::from_disk(&shared.config, &shared.clock, &shared.registry, taken)?;
     let report = rebuilt.report().clone();
     let (sequence, hash) = rebuilt.state_hash();
     let _ = writeln!(out, "{}", rebuilt.report());

@@ -5,12 +5,25 @@
 //!
 //! | With `"resume": true` | |
 //! |---|---|
-//! | acknowledgement | `{"type":"subscribed","channel":C,"seq":N}`: the pushes that follow begin at N + 1 |
+//! | acknowledgement | `{"type":"subscribed","channel":C,"seq":N}`: the pushes that follow have greater numbers |
 //! | snapshot, push | member `seq` before `data`; a snapshot carries that of the last push it includes |
 //! | overflow of the queue | pushes of the channel stop; as soon as half the queue is free, one `{"type":"gap","channel":C,"seq":N}`, N being the last number sent, then the channel's snapshot if it has one, then pushes again |
-//! | `"from": N` in the subscribe frame | go on behind N: acknowledgement with N, then every push since, no snapshot. Where one of them is no longer held: acknowledgement, gap frame with N, snapshot |
+//! | `"from": N` in the subscribe frame | go on behind N: acknowledgement with N, then every push since, no snapshot. Where one of them is no longer held, or N is of no push: acknowledgement, gap frame with N, snapshot |
 //!
-//! The last 1,024 frames (1 MiB at most) of a channel are held while someone listens with `resume`, and for a minute after.
+//! *Channels of markets.* Numbers ascend by one. The last 1,024 frames (1 MiB at most) of a channel are held while someone listens with
+//! `resume`, and for a minute after.
+//!
+//! *Channels of an account.* A number is the event's own place in the venue's order: 4,096 times the sequence of its command, and its
+//! place among what that tells the account. So it is the same on every channel and device, after a restart, and on every host; it
+//! ascends, not by one. From the first `resume` of an account on, and until a day after the last such client left, its events
+//! are kept, over a restart and a kill too: those of a day, 4,096 or 2 MiB of an account, 128 MiB in all; older ones go
+//! ([`crate::push::kept`]). Its gap frame has two members more: `through`, the number to come back with, and `read`, the routes that say
+//! what came of what is missing.
+//!
+//! *Streams of listen keys*, on each address that names one: `?resume=true`, and `&from=N` to go on behind N. Each event has the same
+//! number as its last member, `seq`. The first event is `{"e":"streamResumed","E":ms,"seq":N}`: what follows is behind N. Where
+//! something is missing it is `{"e":"streamGap","E":ms,"from":N,"seq":M,"read":[routes]}`: what lies behind N, up to M, is not told again;
+//! an overflow of the queue says the same. `from` that is no number, or `resume` that is no boolean, is refused with 400 (-1130).
 //!
 //! **Two protocols, one socket.** Frames with a member `method` and the streams that they name, or that the address names, are
 //! those of `perpetual-stream.md` 1, 2 and 5: see [`stream`]. Both kinds of subscriptions share queue, numbers and limits of

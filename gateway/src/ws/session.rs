@@ -16,6 +16,7 @@ use crate::api::auth::{LOGIN_WEIGHT, account_of};
 use crate::http::limits::Client;
 use crate::push::channel::Channel;
 use crate::push::envelope::{self, Form};
+use crate::push::registry::Again;
 use crate::push::send_queue::{FRAMES_MAX, SendQueue};
 use crate::push::sessions::{Connection, Life};
 use crate::push::snapshot::{Moment, Snapshot};
@@ -448,9 +449,16 @@ impl Session {
             && entry.again.is_none()
             && let Some(from) = from
         {
-            queue.answer(envelope::about("gap", &channel.name, Some(from)));
+            queue.answer(envelope::gap(&channel.name, from, entry.since, channel.row().reads));
         }
-        entry.again.into_iter().flatten().for_each(|frame| queue.answer(frame));
+        match entry.again {
+            None => {}
+            Some(Again::Frames(frames)) => frames.into_iter().for_each(|frame| queue.answer(frame)),
+            Some(Again::Events(events)) => events.iter().for_each(|event| {
+                let data = event.data.as_bytes();
+                queue.answer(envelope::push(&event.name, &channel.name, Some(event.number), data));
+            }),
+        }
         show(queue, &channel, snapshot, seq(entry.since));
         self.subscriptions.push(Subscription {
             is_by_identity: channel.is_private() && token.is_none(),
@@ -483,23 +491,18 @@ impl Session {
         }
         for topic in self.connection.queue.take_gaps() {
             let Some(subscription) = self.subscriptions.iter().find(|other| other.topic == topic) else {
+                self.streams.tell_gap(topic, &self.worker, &self.connection);
                 continue;
             };
+            let row = subscription.channel.row();
             let (gap, snapshot) = {
                 let views = self.worker.shared.views.read();
-                let gap = self.connection.go_on(topic);
-                (
-                    gap,
-                    subscription
-                        .channel
-                        .row()
-                        .snapshot
-                        .and_then(|take| take(&moment(&self.worker, &views), topic)),
-                )
+                let gap = self.connection.go_on(topic, Form::Numbered);
+                (gap, row.snapshot.and_then(|take| take(&moment(&self.worker, &views), topic)))
             };
             let Some((before, since)) = gap else { continue };
             let queue = &self.connection.queue;
-            queue.answer(envelope::about("gap", &subscription.channel.name, Some(before)));
+            queue.answer(envelope::gap(&subscription.channel.name, before, since, row.reads));
             show(queue, &subscription.channel, snapshot, Some(since));
         }
     }

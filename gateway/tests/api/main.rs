@@ -31,6 +31,7 @@ mod page;
 mod parameters;
 mod refusals;
 mod replayed;
+mod resume;
 mod spot_golden;
 mod spot_overload;
 mod stream_book;

@@ -14,6 +14,7 @@ mod first_start;
 mod host;
 mod metrics;
 mod mounted;
+mod resume;
 mod secrets;
 mod supervised;
 mod tools;
