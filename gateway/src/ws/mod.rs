@@ -25,6 +25,21 @@
 //! something is missing it is `{"e":"streamGap","E":ms,"from":N,"seq":M,"read":[routes]}`: what lies behind N, up to M, is not told again;
 //! an overflow of the queue says the same. `from` that is no number, or `resume` that is no boolean, is refused with 400 (-1130).
 //!
+//! **Cancel on disconnect** (decided here). `{"type":"cancel_on_disconnect","grace_ms":G,"symbol":S}` has the loss of this connection
+//! cancel all open orders of its account, spot, perpetual and conditional ones, in the markets named S on either side or, without
+//! `symbol`, in all; G ms after it, 0 to 60,000. It is answered by the same members and `"enabled":true`. With `"enabled":false` in
+//! place of a grace no connection's loss does any more. Each symbol and all of them are armed by themselves, and belong to the
+//! connection that armed last; to arm or disarm within the grace keeps the orders. A connection is lost when it is closed, broken off
+//! or gives no sign of life for 15 s (a connection that has armed is pinged every 5 s), and with the process: the grace then runs from
+//! the first command of the next one. Weight 4 more.
+//!
+//! | Refused | |
+//! |---|---|
+//! | AUTH_REQUIRED | without a login, or by a listen key, which reads only |
+//! | INVALID_MESSAGE | no grace, or one out of range; a member of another type |
+//! | INVALID_SYMBOL | no market of either side has that name |
+//! | UNAVAILABLE | the engine did not take it: its queue is full, or it has stopped |
+//!
 //! **Two protocols, one socket.** Frames with a member `method` and the streams that they name, or that the address names, are
 //! those of `perpetual-stream.md` 1, 2 and 5: see [`stream`]. Both kinds of subscriptions share queue, numbers and limits of
 //! frames; a connection may have 200 channels and 1,024 streams.
@@ -37,7 +52,7 @@
 //! | ping of up to 128 bytes | 0 |
 //! | any other | 1, and 1 for each 1,024 bytes |
 //! | `auth`, `auth_token`, `auth_eip712` | 4 more |
-//! | `subscribe` to `spot:depth`, or with a token that counts | 4 more |
+//! | `subscribe` to `spot:depth`, or with a token that counts; `cancel_on_disconnect` | 4 more |
 //! | `SUBSCRIBE`, `UNSUBSCRIBE`, and names in the address | 1 more for each 10 names |
 //! | `LIST_SUBSCRIPTIONS`, `SET_PROPERTY` | 1 more for each 10 streams |
 //!
@@ -47,6 +62,7 @@
 //! balances (`push/user.rs`). A push is withheld from the moment at which the credential is over; that it is over, the session hears
 //! from a sweep, a quarter of a second later at most.
 
+pub mod armed;
 pub mod frame;
 pub mod request;
 pub mod server;

@@ -22,7 +22,8 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 pub static ROUTES: &[Route] = &[
     Route {
         tag: "websocket",
-        summary: "Upgrade to the WebSocket protocol: JSON text frames, channels of market data and of an account",
+        summary: "Upgrade to the WebSocket protocol: JSON text frames, channels of market data and of an account, which can be gone \
+                  on with after a reconnect; cancel on disconnect",
         refusals: &[&[UPGRADE_REQUIRED, refusal::ENGINE_DISABLED, refusal::ENGINE_RESTARTING]],
         ..Route::new(Method::Get, "/ws", Handler::Now(upgrade))
     },

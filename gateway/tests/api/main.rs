@@ -18,6 +18,7 @@ mod user_reader;
 mod auth;
 mod authorization;
 mod deposits;
+mod disconnect;
 mod fapi;
 mod fapi_codes;
 mod fapi_corners;

@@ -8,6 +8,7 @@ mod process;
 mod audit;
 mod backup;
 mod clock;
+mod disconnect;
 mod disk;
 mod feed;
 mod first_start;
