@@ -287,6 +287,8 @@ kinds! {
     UndoEvent = 103,
     /// Moves money between the fund, the fee accounts and an account's spot balance.
     MoveTreasury = 104,
+    /// Has the loss of a connection end an account's orders, or no longer; tells that one is lost.
+    SetDisconnect = 105,
 }
 
 /// Flags of [`PlaceOrder`].
@@ -361,6 +363,23 @@ body! {
         pub account: AccountId,
         /// Where, or [`crate::ids::ALL_MARKETS`].
         pub market: MarketId,
+    }
+
+    /// See [`Kind::SetDisconnect`]. Armed: once the connection is lost and the grace is over, the first tick ends the account's open
+    /// orders there, spot, perpetual and conditional ones. Each market and all of them are armed by themselves; the last connection
+    /// that arms owns it, and a running grace ends with arming and disarming. [`Kind::OpenEpoch`] is the loss of every connection.
+    /// Rejects: Malformed (an act that is none), AccountNotFound, MarketNotFound (not where a connection is lost), Malformed
+    /// (arming: a grace above 60,000).
+    pub struct SetDisconnect {
+        pub account: AccountId,
+        /// Where, on either side, or [`crate::ids::ALL_MARKETS`]. Where a connection is lost it is not looked at.
+        pub market: MarketId,
+        /// The connection, by a number that no other has had.
+        pub session: u64,
+        /// Milliseconds from its loss to the end of the orders.
+        pub grace_ms: u32,
+        /// A [`ConnectionAct`].
+        pub act: u32,
     }
 
     /// See [`Kind::AmendOrder`]. The order keeps its place. Taken whatever the market's status; the lot is not judged.
@@ -571,6 +590,16 @@ mod deposit;
 pub use deposit::*;
 
 byte_enum! {
+    /// What a [`SetDisconnect`] does.
+    pub enum ConnectionAct {
+        /// The loss of this connection ends orders.
+        Arm = 1,
+        /// No connection's does.
+        Disarm = 2,
+        /// The connection is lost.
+        Lost = 3,
+    }
+
     /// Which side of the book.
     pub enum Side {
         /// Pays quote, receives base.

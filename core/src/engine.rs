@@ -6,6 +6,7 @@
 
 mod admin;
 mod deposit;
+mod disconnect;
 mod end;
 mod hints;
 pub(crate) mod idempotency;
@@ -26,9 +27,10 @@ use crate::account::{Accounts, Asset, Balances};
 use crate::book::Orders;
 use crate::command::{
     AmendOrder, CancelAll, Command, CreateAccount, Credit, Kind, ListMarket, MoveTreasury, OpenEpoch,
-    OperatorNote, SetMarketStatus, UpdateMarket, VerifyHash,
+    OperatorNote, SetDisconnect, SetMarketStatus, UpdateMarket, VerifyHash,
 };
 use crate::deposit::Deposits;
+use crate::disconnect::Disconnects;
 use crate::emit::{ChangeSet, Emitter};
 use crate::event::{self, Done, Sink, StateHash};
 use crate::ids::{AccountId, AssetId, MarketId, OrderId, Sequence};
@@ -77,6 +79,7 @@ pub struct Engine {
     pub(crate) has_limits: bool,
     pub(crate) withdrawals: Withdrawals,
     pub(crate) deposits: Deposits,
+    pub(crate) disconnects: Disconnects,
     /// The last checkpoint and its hash: not part of what is hashed.
     pub(crate) checkpoint: Option<(Sequence, [u8; 16])>,
     pub(crate) divergence: Option<Divergence>,
@@ -141,6 +144,7 @@ impl Engine {
             has_limits: false,
             withdrawals: Withdrawals::new(),
             deposits: Deposits::default(),
+            disconnects: Disconnects::default(),
             checkpoint: None,
             divergence: None,
             changes: ChangeSet::new(),
@@ -254,10 +258,12 @@ impl Engine {
             // Recovery reads skips before it replays.
             Kind::SkipCommand => Outcome::default(),
             Kind::AdvanceTime => {
-                self.tick_perpetual(emitter);
+                let lost = self.end_of_lost(emitter);
+                self.tick_perpetual(&lost, emitter);
                 self.delist_on(emitter);
                 Outcome::default()
             }
+            Kind::SetDisconnect => self.set_disconnect(command.body::<SetDisconnect>()),
             Kind::ProveLedger => self.prove_ledger(emitter),
             Kind::MoveTreasury => self.move_treasury(command.body::<MoveTreasury>(), emitter),
             Kind::RequestWithdrawal
@@ -283,6 +289,7 @@ impl Engine {
             if let Some(perpetual) = &mut self.perpetual {
                 perpetual.state.forget_unfinished();
             }
+            self.disconnects.lose_all(self.time.ns() / 1_000_000);
             self.start_recovery_windows(emitter);
             Outcome::default()
         } else {

@@ -5,7 +5,7 @@
 //! - [`engine`]: all state, and `apply`. Below it, unseen from outside: `market` (rules, book, where accounts stand),
 //!   `book` (levels and queues), `order`, `matching` (the price-time loop), `stp`, [`risk`] (what a fill costs; of it the
 //!   arithmetic of the perpetual side is seen, for who shows what it computes), `account` (who holds what), `withdrawal` (what is on its way
-//!   to a chain), `deposit` (what came from there), `perpetual` (the same of the perpetual side), `emit` (how events are written),
+//!   to a chain), `deposit` (what came from there), `disconnect` (whose orders end with a connection), `perpetual` (the same of the perpetual side), `emit` (how events are written),
 //!   `config`, `time`. State names no engine.
 //! - [`bare`]: book and matching without the rest, for benchmarks.
 //! - [`snapshot`] and `state_hash`: the state as canonical bytes.
@@ -26,6 +26,7 @@ mod book;
 pub mod command;
 mod config;
 mod deposit;
+mod disconnect;
 mod emit;
 pub mod engine;
 pub mod event;

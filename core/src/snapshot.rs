@@ -10,6 +10,7 @@ use crate::book::grid::{Step, gcd};
 use crate::book::{Book, Orders};
 use crate::command::{MarketKind, MarketStatus, SelfTradePrevention, Side, TimeInForce};
 use crate::deposit::Deposits;
+use crate::disconnect::Disconnects;
 use crate::engine::idempotency::{Idempotency, Use};
 use crate::engine::sources::Sources;
 use crate::engine::{ENGINE_VERSION, Engine, EngineConfig};
@@ -220,7 +221,8 @@ fn read_state(config: &EngineConfig, reader: &mut Reader<'_>) -> Result<Engine, 
         read_book(reader, &mut engine)?;
     }
     link(&mut engine)?;
-    if !reader.bytes.is_empty() && !Withdrawals::is_next(reader) && !Deposits::is_next(reader) {
+    let has_other = Withdrawals::is_next(reader) || Deposits::is_next(reader) || Disconnects::is_next(reader);
+    if !reader.bytes.is_empty() && !has_other {
         let accounts = engine.accounts.count();
         let perpetual = Perpetual::read(config, reader, accounts, assets, engine.next_order)?;
         engine.has_limits = !perpetual.state.limits.is_empty();
@@ -233,6 +235,10 @@ fn read_state(config: &EngineConfig, reader: &mut Reader<'_>) -> Result<Engine, 
     if Deposits::is_next(reader) {
         let vaults = engine.withdrawals.vaults.len();
         engine.deposits = Deposits::read(reader, assets, vaults, |account| engine.accounts.exists(account))?;
+    }
+    if Disconnects::is_next(reader) {
+        let exists = |account, market| engine.accounts.exists(account) && engine.has_market(market);
+        engine.disconnects = Disconnects::read(reader, exists)?;
     }
     Ok(engine)
 }

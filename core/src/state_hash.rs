@@ -18,6 +18,7 @@
 //! perpetual    only where there is a perpetual side: see `perpetual/canonical.rs`
 //! withdrawals  only where there were any: see `withdrawal/canonical.rs`
 //! deposits     only where anything is known of them: see `deposit/canonical.rs`
+//! connections  only where the loss of one ends orders: see `disconnect.rs`
 //! ```
 //!
 //! The hash is XXH3 with 128 bits: it must tell accidents apart at the speed of memory, not withstand an adversary,
@@ -145,6 +146,9 @@ impl Engine {
         }
         if self.deposits.is_used() {
             self.deposits.write(out);
+        }
+        if self.disconnects.is_used() {
+            self.disconnects.write(out);
         }
     }
 

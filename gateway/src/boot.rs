@@ -7,6 +7,7 @@ mod error;
 mod figures;
 mod funded;
 pub mod genesis;
+mod keeper;
 pub mod past;
 mod stages;
 mod supervisor;
@@ -214,7 +215,7 @@ fn start_stages(
     apart: &mut Apart,
     out: &mut impl Write,
 ) -> Result<(Stages, CommandProducer), BootError> {
-    let rebuilt = Rebuilt::from_disk(&shared.config, &shared.clock, taken)?;
+    let rebuilt = Rebuilt::from_disk(&shared.config, &shared.clock, &shared.registry, taken)?;
     let report = rebuilt.report().clone();
     let (sequence, hash) = rebuilt.state_hash();
     let _ = writeln!(out, "{}", rebuilt.report());

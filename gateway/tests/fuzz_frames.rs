@@ -28,6 +28,8 @@ const FRAMES: &[&str] = &[
     r#"{"type":"subscribe","channel":"spot:kline:DFUSDT:1m","resume":true,"from":7}"#,
     r#"{"type":"subscribe","channel":"spot:user:orders"}"#,
     r#"{"type":"unsubscribe","channel":"spot:trade:DFUSDT"}"#,
+    r#"{"type":"cancel_on_disconnect","grace_ms":60000,"symbol":"BTCUSDT"}"#,
+    r#"{"type":"cancel_on_disconnect","enabled":false}"#,
     r#"{"type":"subscribe","channel":"orderbook","symbol":"BTCUSDT"}"#,
     r#"{"method":"SUBSCRIBE","params":["btcusdt@depth","!ticker@arr"],"id":1}"#,
     r#"{"method":"SET_PROPERTY","params":["combined",true],"id":"a"}"#,
@@ -59,6 +61,8 @@ fn readers_may_differ(text: &str) -> bool {
         "channel",
         "resume",
         "from",
+        "enabled",
+        "grace_ms",
     ];
     let is_twice =
         text.contains('\\') || names.iter().any(|name| text.matches(&format!("\"{name}\"")).count() > 1);

@@ -15,6 +15,7 @@ mod configure;
 mod conformance;
 mod crowd;
 mod data_account_flow;
+mod disconnect;
 mod fund;
 mod independent;
 mod isolated;

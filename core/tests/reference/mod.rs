@@ -10,6 +10,7 @@
 #![allow(dead_code, unreachable_pub, unused_imports)]
 
 mod admin;
+mod connections;
 mod matching;
 mod money;
 mod orders;
@@ -151,6 +152,10 @@ pub struct Reference {
     pub orders: Table<OrderId, Resting>,
     /// Open orders that accounts may have, where that is not what the market says; over all markets: ALL_MARKETS.
     pub own_limits: BTreeMap<(AccountId, MarketId), u32>,
+    /// Whose orders end with a connection.
+    pub connections: Vec<connections::Connection>,
+    /// Markets of the perpetual side.
+    pub perpetuals: Vec<MarketId>,
     /// Units of work of a command, where that was said.
     pub units_max: Option<usize>,
     last_order: OrderId,
@@ -200,6 +205,11 @@ impl Reference {
                 return output.finish(done);
             }
         }
+        let mut first = Vec::new();
+        if kind == Kind::AdvanceTime {
+            let lost = self.take_lost();
+            first = self.end_lost(&lost);
+        }
         match self.dispatch(kind, command, &mut output) {
             Err(reject) => done.reject = reject.code(),
             Ok(outcome) => {
@@ -212,7 +222,7 @@ impl Reference {
                 done.reject = outcome.stored.map_or(0, Reject::code);
             }
         }
-        output.finish(done)
+        output.finish_behind(first, done)
     }
 
     /// The next order id, for an order of another kind of market.
@@ -268,6 +278,7 @@ impl Reference {
                 }
                 self.epoch = epoch;
                 self.sources.clear();
+                self.lose_connections();
                 Ok(Outcome::default())
             }
             Kind::Checkpoint => {
@@ -278,6 +289,7 @@ impl Reference {
                 self.delist_on(self.units_max(), output);
                 Ok(Outcome::default())
             }
+            Kind::SetDisconnect => self.set_disconnect(command.body()),
             Kind::VerifyHash | Kind::SkipCommand => Ok(Outcome::default()),
             // The perpetual side has a model of its own; spot streams hold none of its commands.
             _ => Err(Reject::Malformed),
@@ -327,6 +339,7 @@ fn named_account(kind: Kind, command: &Command) -> AccountId {
         Kind::CancelAll => command.body::<command::CancelAll>().account,
         Kind::AmendOrder => command.body::<command::AmendOrder>().account,
         Kind::ReplaceOrder => command.body::<command::ReplaceOrder>().account,
+        Kind::SetDisconnect => command.body::<command::SetDisconnect>().account,
         _ => 0,
     }
 }

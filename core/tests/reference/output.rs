@@ -66,8 +66,14 @@ impl Output {
 
     /// Everything in its order, numbered.
     pub fn finish(self, done: event::Done) -> Vec<Event> {
+        self.finish_behind(Vec::new(), done)
+    }
+
+    /// The same, behind what stands before all of it.
+    pub fn finish_behind(self, first: Vec<Event>, done: event::Done) -> Vec<Event> {
         let done = self.event(done);
-        let mut events = self.unfinished();
+        let mut events = first;
+        events.extend(self.unfinished());
         events.push(done);
         for (index, event) in events.iter_mut().enumerate() {
             event.index = index as u32;

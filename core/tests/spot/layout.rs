@@ -56,7 +56,7 @@ fn commands() {
     layout!(SkipCommand, SkipCommand::KIND, 52, 120, skipped 0, operators 8, reason 56);
     perpetual_commands();
     withdrawal_commands();
-    assert_eq!(Kind::ALL.len(), 57, "a new kind belongs into this test");
+    assert_eq!(Kind::ALL.len(), 58, "a new kind belongs into this test");
 }
 
 #[test]
@@ -133,6 +133,7 @@ fn perpetual_commands() {
 fn withdrawal_commands() {
     use command::*;
     layout!(MoveTreasury, MoveTreasury::KIND, 104, 40, from_account 0, to_account 4, amount 8, asset 24, from 34, to 35, reserved 36);
+    layout!(SetDisconnect, SetDisconnect::KIND, 105, 24, account 0, market 4, session 8, grace_ms 16, act 20);
     layout!(RequestWithdrawal, RequestWithdrawal::KIND, 90, 136, account 0, ledger 4, reserved 5, amount 8, chain_id 24, vault 32, token 52, asset 72, reserved_2 82, lifetime_s 88, reserved_3 92, vault_name 96, idempotency_key 120, idempotency_body 128);
     layout!(RecordSignature, RecordSignature::KIND, 91, 112, withdrawal 0, digest 8, signature 40, reserved 105);
     layout!(ReturnWithdrawal, ReturnWithdrawal::KIND, 92, 16, withdrawal 0, holds_nonce 8);

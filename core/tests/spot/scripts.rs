@@ -239,6 +239,17 @@ impl Script {
                 account,
                 market: words.0.next().map_or(ALL_MARKETS, |symbol| self.market(symbol)),
             }),
+            act @ ("arm" | "disarm" | "lost") => Command::new(SetDisconnect {
+                account,
+                act: match act {
+                    "arm" => ConnectionAct::Arm as u32,
+                    "disarm" => ConnectionAct::Disarm as u32,
+                    _ => ConnectionAct::Lost as u32,
+                },
+                session: words.number(),
+                grace_ms: words.number(),
+                market: words.0.next().map_or(ALL_MARKETS, |symbol| self.market(symbol)),
+            }),
             "amend" => Command::new(AmendOrder {
                 account,
                 reserved: 0,

@@ -6,12 +6,14 @@
 //!                            +----> output ring -> egress <---------+
 //! ```
 //! The follower reads the files of the journal in the background and feeds the archive; the restocker keeps memory ready for the
-//! views.
+//! views; the keeper writes down what is kept for user streams.
 
 use super::error::BootError;
+use super::keeper::{Keeper, Teller};
 use crate::config::{Acknowledge, Config, StorageKind, Threading, WaitKind};
 use crate::egress::Egress;
 use crate::push::pusher::Pusher;
+use crate::push::registry::SubscriptionRegistry;
 use crate::worker::Shared;
 use ringside_chain::proof::Proofs;
 use ringside_commands::clock::Clock;
@@ -157,12 +159,14 @@ pub(crate) struct ViewFold {
     /// Rows kept beside those that are not archived.
     window: usize,
     archived: Sequence,
+    /// Tells accounts what they may ask for again.
+    teller: Option<Teller>,
 }
 
 impl ViewFold {
     /// Empty views that let nothing go but what is beyond `window`.
     pub(crate) fn new(window: usize) -> ViewFold {
-        ViewFold { views: ViewFold::views_of(window), window, archived: 0 }
+        ViewFold { views: ViewFold::views_of(window), window, archived: 0, teller: None }
     }
 
     /// The views as they now are.
@@ -177,8 +181,14 @@ impl ViewFold {
 
 impl Fold for ViewFold {
     fn event(&mut self, event: &Event) {
+        if let Some(teller) = &mut self.teller {
+            teller.event(event, &self.views);
+        }
         self.views.fold(event);
         if event.kind == Kind::Done as u16 {
+            if let Some(teller) = &mut self.teller {
+                teller.end(&self.views);
+            }
             self.views.forget(self.archived);
         }
     }
@@ -189,11 +199,13 @@ impl Fold for ViewFold {
 
     fn reset(&mut self) {
         self.views = ViewFold::views_of(self.window);
+        self.teller.iter_mut().for_each(Teller::reset);
     }
 
     fn load(&mut self, bytes: &[u8]) -> Result<(), FoldError> {
         let begun = Instant::now();
         let upgraded = self.views.load(bytes)?;
+        self.teller.iter_mut().for_each(Teller::reset);
         let took = begun.elapsed();
         for Upgraded { what, from, to } in upgraded {
             tracing::info!(what, from, to, len = bytes.len(), ?took, "views of an earlier version were read");
@@ -237,11 +249,17 @@ pub(super) struct Rebuilt {
     recovered: Recovered<Engine>,
     /// The views at the last command found.
     pub(super) views: Views,
+    keeper: Keeper,
 }
 
 impl Rebuilt {
     /// Recovers from the data folder, which is `taken`, or founds a new journal in it. Takes as long as it takes.
-    pub(super) fn from_disk(config: &Config, clock: &Clock, taken: Lock) -> Result<Rebuilt, BootError> {
+    pub(super) fn from_disk(
+        config: &Config,
+        clock: &Clock,
+        registry: &Arc<SubscriptionRegistry>,
+        taken: Lock,
+    ) -> Result<Rebuilt, BootError> {
         let archive = archive(config);
         // What cannot be read now is reported when it is opened.
         let mark = match archive.path().exists() {
@@ -258,14 +276,21 @@ impl Rebuilt {
             });
         }
         let window = config.history_window;
-        let mut fold = ViewFold { views: ViewFold::views_of(window), window, archived };
+        let mut keeper = Keeper::open(config, clock, registry);
+        let views = ViewFold::views_of(window);
+        let mut fold = ViewFold { views, window, archived, teller: keeper.teller() };
         let disk = Arc::new(disk(&persist)?);
         if mark.is_some() {
             // Before anything is written: the version that can fill the archive would not start afterwards.
             check_kept::<Engine>(disk.as_ref(), archived)?;
         }
         let recovered = recover_in(disk, taken, &persist, &engine_config(config), &mut fold)?;
-        Ok(Rebuilt { recovered, views: fold.views })
+        let last = recovered.next_sequence - 1;
+        if let Some(teller) = fold.teller.take() {
+            teller.finish(last);
+        }
+        keeper.found(recovered.journal.id(), last);
+        Ok(Rebuilt { recovered, views: fold.views, keeper })
     }
 
     /// What recovery found.
@@ -286,6 +311,7 @@ pub(super) struct Stages {
     showing: Option<Running>,
     following: Running,
     restocking: Running,
+    keeping: Running,
     /// How far the journal has come.
     pub(super) gate: Arc<Gate>,
     /// How the journal fares.
@@ -459,6 +485,9 @@ impl Stages {
         let restocking = Runner { name: "restocker".to_owned(), wait: Wait::Sleep, ..Runner::default() };
         let restocking = restocking.spawn(vec![Box::new(restocker)]).map_err(BootError::Thread)?;
 
+        let keeping = Runner { name: "keeper".to_owned(), wait: Wait::Sleep, ..Runner::default() };
+        let keeping = keeping.spawn(vec![Box::new(rebuilt.keeper)]).map_err(BootError::Thread)?;
+
         let mut warnings = Vec::new();
         for running in [Some(&matching), journalling.as_ref(), showing.as_ref()].into_iter().flatten() {
             warnings.extend(running.not_pinned().map(|reason| reason.to_string()));
@@ -469,6 +498,7 @@ impl Stages {
             showing.as_ref().map(|running| ("egress", running)),
             Some(("follower", &following)),
             Some(("restocker", &restocking)),
+            Some(("keeper", &keeping)),
         ];
         let gauges = Gauges {
             inputs: input_gauges,
@@ -496,6 +526,7 @@ impl Stages {
             showing,
             following,
             restocking,
+            keeping,
             gate,
             journal,
             follower: follower_status,
@@ -512,6 +543,8 @@ impl Stages {
         self.showing.map(Running::join);
         self.following.join();
         self.restocking.join();
+        // Last, when all is shown.
+        self.keeping.join();
     }
 }
 

@@ -14,6 +14,18 @@ pub enum Form {
     Numbered,
     /// The payload, bare or in the wrapper of the stream protocol.
     Stream,
+    /// The same of an account, with the number as its last member.
+    NumberedStream,
+}
+
+impl Form {
+    /// How many there are.
+    pub const COUNT: usize = 4;
+
+    /// Whether its listener can go on where it left.
+    pub const fn is_numbered(self) -> bool {
+        matches!(self, Form::Numbered | Form::NumberedStream)
+    }
 }
 
 /// One push, encoded in the forms that are wanted.
@@ -29,6 +41,8 @@ pub struct Push {
     pub numbered: Option<Utf8Bytes>,
     /// [`Form::Stream`].
     pub stream: Option<StreamFrames>,
+    /// [`Form::NumberedStream`].
+    pub numbered_stream: Option<StreamFrames>,
 }
 
 /// Both shapes of a stream's event. One is a part of the other, so they share their bytes.
@@ -46,7 +60,8 @@ impl Push {
     /// Bytes of its frames.
     pub(super) fn len(&self) -> usize {
         let stream = self.stream.as_ref().map(|stream| stream.combined.as_ref().unwrap_or(&stream.raw));
-        [self.plain.as_ref(), self.numbered.as_ref(), stream]
+        let numbered_stream = self.numbered_stream.as_ref().map(|stream| &stream.raw);
+        [self.plain.as_ref(), self.numbered.as_ref(), stream, numbered_stream]
             .into_iter()
             .flatten()
             .map(|frame| frame.len())
@@ -83,6 +98,54 @@ pub fn stream(name: &str, data: &[u8]) -> StreamFrames {
 /// An event in the wrapper of the stream protocol. A name needs no escapes.
 pub fn wrapped(name: &str, data: &str) -> Utf8Bytes {
     finished(wrap(name, data.as_bytes()))
+}
+
+/// A payload with its number.
+pub fn numbered(data: &[u8], seq: u64) -> Utf8Bytes {
+    let mut out = Vec::with_capacity(data.len() + 28);
+    out.extend_from_slice(data.strip_suffix(b"}").unwrap_or(data));
+    out.extend_from_slice(b",\"seq\":");
+    write_u64(&mut out, seq);
+    out.push(b'}');
+    finished(out)
+}
+
+/// `gap` of a channel: what lies behind `from`, up to `seq`, is not told again; `reads` are the routes that say what came of it.
+pub fn gap(channel: &str, from: u64, seq: u64, reads: &[&str]) -> Utf8Bytes {
+    let mut out = Vec::with_capacity(160);
+    begin(&mut out, "gap", channel, Some(from));
+    if !reads.is_empty() {
+        end_of_gap(&mut out, "through", seq, reads);
+    }
+    out.push(b'}');
+    finished(out)
+}
+
+/// An event of a numbered stream about itself: `streamResumed`, or with what is missing `streamGap`.
+pub fn stream_state(now_ms: i64, seq: u64, gap: Option<(u64, &[&str])>) -> Vec<u8> {
+    let name = if gap.is_some() { "streamGap" } else { "streamResumed" };
+    let mut out = format!("{{\"e\":\"{name}\",\"E\":{now_ms}").into_bytes();
+    match gap {
+        None => {
+            out.extend_from_slice(b",\"seq\":");
+            write_u64(&mut out, seq);
+        }
+        Some((from, reads)) => {
+            out.extend_from_slice(b",\"from\":");
+            write_u64(&mut out, from);
+            end_of_gap(&mut out, "seq", seq, reads);
+        }
+    }
+    out.push(b'}');
+    out
+}
+
+fn end_of_gap(out: &mut Vec<u8>, name: &str, seq: u64, reads: &[&str]) {
+    out.extend_from_slice(format!(",\"{name}\":").as_bytes());
+    write_u64(out, seq);
+    out.extend_from_slice(b",\"read\":[\"");
+    out.extend_from_slice(reads.join("\",\"").as_bytes());
+    out.extend_from_slice(b"\"]");
 }
 
 /// A payload as it is.
@@ -134,5 +197,14 @@ mod tests {
             &*push("spot_trade", "c", None, b"{}"),
             r#"{"type":"spot_trade","channel":"c","data":{}}"#
         );
+        assert_eq!(&*numbered(br#"{"e":"x"}"#, 9), r#"{"e":"x","seq":9}"#);
+        assert_eq!(&*gap("c", 3, 9, &[]), r#"{"type":"gap","channel":"c","seq":3}"#);
+        assert_eq!(
+            &*gap("c", 3, 9, &["/a", "/b"]),
+            r#"{"type":"gap","channel":"c","seq":3,"through":9,"read":["/a","/b"]}"#
+        );
+        let state = |gap| String::from_utf8(stream_state(1, 9, gap)).unwrap();
+        assert_eq!(state(None), r#"{"e":"streamResumed","E":1,"seq":9}"#);
+        assert_eq!(state(Some((3, &["/a"]))), r#"{"e":"streamGap","E":1,"from":3,"seq":9,"read":["/a"]}"#);
     }
 }

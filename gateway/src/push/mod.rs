@@ -12,8 +12,9 @@
 //! them for writing, so a command is either in the snapshot or pushed after it, never both and never neither. What is
 //! already on its way at that moment is told apart by its number.
 //!
-//! **Numbers.** Every push of a topic has a number, one more than the push before it. Numbers of a topic that nobody
-//! listens to are not counted on; it then begins again at a number that was never used.
+//! **Numbers.** Every push of a market's topic has a number, one more than the push before it. Numbers of a topic that nobody
+//! listens to are not counted on; it then begins again at a number that was never used. An account's event has its place in the
+//! venue's order as its number, the same in all its topics, and is [`kept`] for those who come back.
 //!
 //! **Topics.** Whatever can be listened to is a [`topic`], counted, numbered and dealt out by the [`registry`]. Its [`row`] names it as a
 //! [`channel`], as a stream, or as both. What is told of a command is noted, in this order, by [`spot_publisher`], [`user`] and [`futures_publisher`]; an event
@@ -23,6 +24,7 @@ pub mod channel;
 pub mod detail;
 pub mod envelope;
 pub mod futures_publisher;
+pub mod kept;
 pub mod perpetual;
 pub mod pusher;
 pub mod recorder;

@@ -3,6 +3,7 @@
 
 use super::envelope::{self, Form, Push, StreamFrames};
 use super::futures_publisher::FuturesPublisher;
+use super::kept::{KeptEvent, bit};
 use super::recorder::{Content, PendingUpdate, PushRecorder};
 use super::registry::{FrameBatch, SubscriptionRegistry};
 use super::spot_publisher::SpotPublisher;
@@ -10,6 +11,7 @@ use super::topic::{Kind, Topic};
 use super::user::Users;
 use crate::dialect::fapi::user::UserEvent;
 use crate::egress::{CommandEvents, Listener};
+use ringside_core::ids::AccountId;
 use ringside_views::Views;
 use ringside_views::market::MarketView;
 use std::sync::Arc;
@@ -30,11 +32,14 @@ pub struct Pusher {
     user_data: Vec<u8>,
     /// When the last user event was made, UNIX milliseconds.
     made_ms: i64,
+    /// Events of some account were kept when the last command was noted.
+    is_keeping: bool,
 }
 
 impl Pusher {
     /// A listener for egress that begins behind what `views` show.
     pub fn new(registry: Arc<SubscriptionRegistry>, views: &Views) -> Pusher {
+        registry.table.lock().begin(views.sequence());
         Pusher {
             futures: FuturesPublisher::new(views),
             registry,
@@ -47,18 +52,19 @@ impl Pusher {
             users: Users::default(),
             user_data: Vec::new(),
             made_ms: 0,
+            is_keeping: false,
         }
     }
 
-    fn encode(&mut self) -> FrameBatch {
+    fn encode(&mut self) -> (FrameBatch, Vec<(AccountId, KeptEvent)>) {
         let Pusher { registry, spot, futures, notes, written, markets, data, user_data, made_ms, .. } = self;
-        let mut pushes = Vec::with_capacity(notes.len());
+        let (mut pushes, mut kept) = (Vec::with_capacity(notes.len()), Vec::new());
         let mut named: Option<(Topic, String)> = None;
         let now_ms = registry.clock.now_ms();
         // The clock may step back; what accounts are told does not.
         *made_ms = now_ms.max(*made_ms);
         let mut told: Option<Arc<UserEvent>> = None;
-        for PendingUpdate { topic, seq, is_wanted, content } in notes.drain(..) {
+        for PendingUpdate { topic, seq, is_wanted, is_kept, time_ms, content } in notes.drain(..) {
             data.clear();
             let (frame_type, event) = match &content {
                 Content::Spot(note) => {
@@ -80,7 +86,14 @@ impl Pusher {
                     (event.name(), event.name())
                 }
             };
-            let mut push = Push { topic, seq, plain: None, numbered: None, stream: None };
+            if is_kept {
+                keep(&mut kept, topic, seq, time_ms, frame_type, data);
+            }
+            if is_wanted == [false; Form::COUNT] {
+                continue;
+            }
+            let mut push =
+                Push { topic, seq, plain: None, numbered: None, stream: None, numbered_stream: None };
             if is_wanted[Form::Channel as usize] || is_wanted[Form::Numbered as usize] {
                 // Most batches are of one market, and many of one topic.
                 let (_, channel) = match named.take().filter(|(other, _)| *other == topic) {
@@ -103,11 +116,35 @@ impl Pusher {
                     _ => envelope::stream(futures.stream_name(topic), data),
                 });
             }
+            push.numbered_stream = is_wanted[Form::NumberedStream as usize].then(|| StreamFrames {
+                raw: envelope::numbered(data, seq),
+                combined: None,
+                event,
+            });
             pushes.push(push);
         }
         spot.clear();
         written.clear();
-        FrameBatch::new(pushes)
+        (FrameBatch::new(pushes), kept)
+    }
+}
+
+/// Keeps what a topic is told; topics of one event follow each other and share it.
+fn keep(
+    kept: &mut Vec<(AccountId, KeptEvent)>,
+    topic: Topic,
+    number: u64,
+    time_ms: i64,
+    name: &'static str,
+    data: &[u8],
+) {
+    let topics = bit(topic.kind);
+    match kept.last_mut() {
+        Some((account, last)) if *account == topic.id && last.number == number => last.topics |= topics,
+        _ => {
+            let data = String::from_utf8_lossy(data).into();
+            kept.push((topic.id, KeptEvent { number, time_ms, topics, name: name.into(), data }));
+        }
     }
 }
 
@@ -117,14 +154,17 @@ impl Listener for Pusher {
             self.markets_changed = views.markets_changed();
             self.markets = views.markets().clone();
         }
-        let Pusher { registry, spot, futures, users, notes, written, .. } = self;
+        let Pusher { registry, spot, futures, users, notes, written, is_keeping, .. } = self;
         let table = &mut *registry.table.lock();
+        let (sequence, time_ns) = told.last().map_or((0, 0), |event| (event.sequence, event.time_ns));
+        table.begin(sequence);
+        *is_keeping = table.is_keeping();
         if table.is_empty() {
             futures.skip(told, views);
             spot.skip(told);
         } else {
             let changed = registry.streams_changed();
-            let mut recorder = PushRecorder::new(&mut *table, notes, written);
+            let mut recorder = PushRecorder::new(&mut *table, notes, written, time_ns.div_euclid(1_000_000));
             spot.command(told, views, &mut recorder);
             users.command(&told, views, &mut recorder);
             futures.command(changed, registry.clock.now_ms(), told, views, &mut recorder);
@@ -142,7 +182,8 @@ impl Listener for Pusher {
         let Pusher { registry, futures, notes, written, .. } = self;
         let table = &mut *registry.table.lock();
         let now_ms = registry.clock.now_ms();
-        futures.due(registry.streams_changed(), now_ms, views, &mut PushRecorder::new(table, notes, written));
+        let mut recorder = PushRecorder::new(table, notes, written, now_ms);
+        futures.due(registry.streams_changed(), now_ms, views, &mut recorder);
     }
 
     fn next_timer(&self) -> Option<Duration> {
@@ -150,12 +191,17 @@ impl Listener for Pusher {
     }
 
     fn flush(&mut self) {
-        if self.notes.is_empty() {
+        if self.notes.is_empty() && !self.is_keeping {
             return;
         }
-        let batch = Arc::new(self.encode());
-        if batch.pushes.iter().any(|push| push.numbered.is_some()) {
-            self.registry.table.lock().hold(&batch.pushes);
+        let (batch, kept) = self.encode();
+        let batch = Arc::new(batch);
+        if self.is_keeping || batch.pushes.iter().any(|push| push.numbered.is_some()) {
+            let now_ms = self.registry.clock.now_ms();
+            self.registry.table.lock().hold(&batch.pushes, kept, now_ms);
+        }
+        if batch.pushes.is_empty() {
+            return;
         }
         self.registry.ports.iter().for_each(|port| port.give(&batch));
     }

@@ -1,8 +1,9 @@
 //! Where notes of a command are taken: what is wanted, as it is numbered.
 
+use super::envelope::Form;
 use super::registry::{LiveTopic, Subscriptions};
 use super::spot_update::SpotUpdate;
-use super::topic::Topic;
+use super::topic::{Kind, Topic};
 use crate::dialect::fapi::user::UserEvent;
 use ringside_core::ids::AccountId;
 use std::ops::Range;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 
 /// The table and the notes while something is noted.
 pub struct PushRecorder<'a> {
+    time_ms: i64,
     table: &'a mut Subscriptions,
     notes: &'a mut Vec<PendingUpdate>,
     written: &'a mut Vec<u8>,
@@ -20,7 +22,11 @@ pub(super) struct PendingUpdate {
     pub topic: Topic,
     pub seq: u64,
     /// By [`super::envelope::Form`].
-    pub is_wanted: [bool; 3],
+    pub is_wanted: [bool; Form::COUNT],
+    /// Kept for those who come back.
+    pub is_kept: bool,
+    /// Engine time of its command, UNIX milliseconds.
+    pub time_ms: i64,
     pub content: Content,
 }
 
@@ -39,8 +45,9 @@ impl<'a> PushRecorder<'a> {
         table: &'a mut Subscriptions,
         notes: &'a mut Vec<PendingUpdate>,
         written: &'a mut Vec<u8>,
+        time_ms: i64,
     ) -> PushRecorder<'a> {
-        PushRecorder { table, notes, written }
+        PushRecorder { time_ms, table, notes, written }
     }
 
     /// Whether a note of the topic would be taken.
@@ -68,10 +75,14 @@ impl<'a> PushRecorder<'a> {
         self.table.is_watched(account)
     }
 
-    /// Takes a note of an account, if it is wanted.
-    pub fn user(&mut self, topic: Topic, event: &Arc<UserEvent>) {
-        if self.is_wanted(topic) {
-            self.put(topic, Content::User(event.clone()));
+    /// Takes an event of an account for each of its topics that wants it.
+    pub fn user(&mut self, account: AccountId, event: UserEvent, kinds: impl Iterator<Item = Kind>) {
+        // Whoever listens to which of them: the number is the event's own.
+        let (event, seq) = (Arc::new(event), self.table.event_number(account));
+        for topic in kinds.map(|kind| Topic::of_account(kind, account)) {
+            if self.is_wanted(topic) {
+                self.push(topic, seq, Content::User(event.clone()));
+            }
         }
     }
 
@@ -85,8 +96,17 @@ impl<'a> PushRecorder<'a> {
     }
 
     fn put(&mut self, topic: Topic, content: Content) {
-        if let Some((seq, is_wanted)) = self.table.number(topic) {
-            self.notes.push(PendingUpdate { topic, seq, is_wanted, content });
+        let seq = match topic.kind.is_private() {
+            true => Some(self.table.event_number(topic.id)),
+            false => self.table.number(topic),
+        };
+        if let Some(seq) = seq {
+            self.push(topic, seq, content);
         }
+    }
+
+    fn push(&mut self, topic: Topic, seq: u64, content: Content) {
+        let (is_wanted, is_kept) = (self.table.forms(topic), self.table.is_kept(topic));
+        self.notes.push(PendingUpdate { topic, seq, is_wanted, is_kept, time_ms: self.time_ms, content });
     }
 }

@@ -4,15 +4,16 @@
 //! here waits: a worker that is too far behind loses frames. What pushes say, sessions and sockets are not known here.
 
 use super::envelope::{Form, Push};
+use super::kept::{KeptChange, KeptEvent, KeptEvents, PLACES, through};
 use super::topic::{Topic, TopicMap};
 use crossbeam::queue::SegQueue;
 use parking_lot::Mutex;
 use ringside_commands::clock::Clock;
 use ringside_core::figures::Counter;
-use ringside_core::ids::{AccountId, FIRST_PERPETUAL, MarketId};
+use ringside_core::ids::{AccountId, FIRST_PERPETUAL, MarketId, Sequence};
 use ringside_core::money::Price;
 use ringside_views::hash::NumberMap;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -115,8 +116,14 @@ pub(super) struct Subscriptions {
     /// The highest number of any topic that is gone.
     highest: u64,
     held_len: usize,
-    /// Topics of user events by account.
-    watched: NumberMap<AccountId, usize>,
+    /// Accounts that someone listens to or whose events are kept.
+    watched: NumberMap<AccountId, Watched>,
+    /// Accounts among them whose events of the perpetual side are wanted.
+    users: usize,
+    /// The last command that was noted.
+    sequence: Sequence,
+    /// Events of accounts for those who ask to go on.
+    kept: KeptEvents,
     /// Means of the marks of the last minute, by the place of the market.
     means: Vec<Price>,
 }
@@ -130,10 +137,21 @@ pub struct LiveTopic {
     pub birth: u64,
 }
 
+/// An account that someone listens to.
+#[derive(Default)]
+struct Watched {
+    /// Its topics, and one more while its events are kept.
+    topics: usize,
+    /// Those of the perpetual side among them.
+    users: usize,
+    /// No event of it may have a smaller number.
+    next: u64,
+}
+
 /// A topic that someone listens to, or whose frames are still held.
 struct TopicState {
     /// By [`Form`].
-    listeners: [usize; 3],
+    listeners: [usize; Form::COUNT],
     /// Number of the next push.
     next_seq: u64,
     held: Option<Held>,
@@ -155,8 +173,17 @@ struct Held {
 pub struct Entry {
     /// Pushes with a higher number are for it.
     pub since: u64,
-    /// Frames it asked for again, `since` being the last of them; `None` where one is no longer held, or none was asked for.
-    pub again: Option<Vec<Utf8Bytes>>,
+    /// What it asked for again, up to `since`; `None` where some of it is no longer held, or nothing was asked for.
+    pub again: Option<Again>,
+}
+
+/// What a client missed.
+#[derive(Clone, Debug)]
+pub enum Again {
+    /// Of a market: frames.
+    Frames(Vec<Utf8Bytes>),
+    /// Of an account: events.
+    Events(Vec<KeptEvent>),
 }
 
 impl SubscriptionRegistry {
@@ -178,21 +205,27 @@ impl SubscriptionRegistry {
         // Microseconds are far ahead of any count of pushes, so a number of another life is never taken for one of this.
         let first = self.clock.now_ns().unsigned_abs() / 1_000;
         let next_seq = first.max(table.highest) + 1;
-        let (live, watched) = (&mut table.live, &mut table.watched);
-        let state = table.topics.entry(topic).or_insert_with(|| {
-            if topic.kind.is_of_users() {
-                *watched.entry(topic.id).or_default() += 1;
+        if !table.topics.contains_key(&topic) {
+            if topic.kind.is_private() {
+                table.watch(topic.id, topic.kind.is_of_users());
             }
             if topic.kind.is_of_perpetuals() {
-                live.push(LiveTopic { topic, birth: next_seq });
+                table.live.push(LiveTopic { topic, birth: next_seq });
                 // Relaxed: whoever sees it takes the table's lock before anything follows from it.
                 self.streams_changed.fetch_add(1, Ordering::Relaxed);
             }
-            TopicState { listeners: [0; 3], next_seq, held: None }
+        }
+        let state = table.topics.entry(topic).or_insert(TopicState {
+            listeners: [0; Form::COUNT],
+            next_seq,
+            held: None,
         });
         self.ports[worker].subscriptions.fetch_add(1, Ordering::Relaxed);
-        let since = state.next_seq - 1;
         state.listeners[form as usize] += 1;
+        if topic.kind.is_private() {
+            return table.enter_account(topic, form, from);
+        }
+        let since = state.next_seq - 1;
         if form != Form::Numbered {
             return Entry { since, again: None };
         }
@@ -203,14 +236,52 @@ impl SubscriptionRegistry {
             leavings: 0,
         });
         match from.and_then(|from| held.behind(from)) {
-            Some(frames) => Entry { since: held.last, again: Some(frames) },
+            Some(frames) => Entry { since: held.last, again: Some(Again::Frames(frames)) },
             None => Entry { since, again: None },
         }
     }
 
     /// The number of the last push noted. With the views held for reading: of the last one they show.
     pub fn last_seq(&self, topic: Topic) -> u64 {
-        self.table.lock().topics.get(&topic).map_or(0, |state| state.next_seq - 1)
+        let table = self.table.lock();
+        if topic.kind.is_private() {
+            return table.last_number(topic.id);
+        }
+        table.topics.get(&topic).map_or(0, |state| state.next_seq - 1)
+    }
+
+    /// Begins with what an earlier life kept of accounts.
+    pub fn restore(&self, kept: KeptEvents, accounts: &[AccountId]) {
+        let table = &mut *self.table.lock();
+        accounts.iter().for_each(|account| table.watch(*account, true));
+        table.kept = kept;
+    }
+
+    /// Lets go of all that is kept: it is of another journal. Before anyone listens.
+    pub fn forget_kept(&self) {
+        let table = &mut *self.table.lock();
+        (table.kept, table.users) = (KeptEvents::default(), 0);
+        table.watched.clear();
+    }
+
+    /// The accounts whose events are kept.
+    pub fn kept_accounts(&self) -> HashSet<AccountId> {
+        self.table.lock().kept.accounts().collect()
+    }
+
+    /// Events of commands up to this one are of no account that is kept, or lost.
+    pub fn miss_kept(&self, sequence: Sequence) {
+        self.table.lock().kept.miss(sequence);
+    }
+
+    /// See [`KeptEvents::take_changes`].
+    pub fn take_kept_changes(&self) -> Option<(Vec<KeptChange>, Sequence)> {
+        self.table.lock().kept.take_changes()
+    }
+
+    /// What is kept is no longer written down.
+    pub fn stop_writing_kept(&self) {
+        self.table.lock().kept.stop_writing();
     }
 
     /// Takes a listener out.
@@ -219,7 +290,9 @@ impl SubscriptionRegistry {
         self.ports[worker].subscriptions.fetch_sub(1, Ordering::Relaxed);
         let Some(state) = table.topics.get_mut(&topic) else { return };
         state.listeners[form as usize] -= 1;
-        if form == Form::Numbered
+        if topic.kind.is_private() && form.is_numbered() {
+            table.kept.leave(topic.id, self.clock.now_ms());
+        } else if form == Form::Numbered
             && state.listeners[form as usize] == 0
             && let Some(held) = &mut state.held
         {
@@ -280,22 +353,87 @@ impl Held {
 impl Subscriptions {
     /// Whether nobody listens to anything.
     pub(super) fn is_empty(&self) -> bool {
-        self.topics.is_empty()
+        self.topics.is_empty() && self.kept.is_empty()
     }
 
     /// Whether a push of a topic is wanted.
     pub(super) fn is_wanted(&self, topic: Topic) -> bool {
-        self.topics.contains_key(&topic)
+        self.topics.contains_key(&topic) || self.is_kept(topic)
     }
 
-    /// Gives a topic's next push its number, and says in which forms (by [`Form`]) it is wanted; `None` where it is not.
-    pub(super) fn number(&mut self, topic: Topic) -> Option<(u64, [bool; 3])> {
+    /// Whether events of a topic are kept.
+    pub(super) fn is_kept(&self, topic: Topic) -> bool {
+        topic.kind.is_private() && self.kept.has(topic.id)
+    }
+
+    /// Begins to note a command.
+    pub(super) fn begin(&mut self, sequence: Sequence) {
+        self.sequence = sequence;
+    }
+
+    /// Gives the next push of a topic of no account its number; `None` where it is not wanted.
+    pub(super) fn number(&mut self, topic: Topic) -> Option<u64> {
         let state = self.topics.get_mut(&topic)?;
-        let seq = state.next_seq;
         state.next_seq += 1;
+        Some(state.next_seq - 1)
+    }
+
+    /// Gives the next event of an account its number: by its place in the venue's order.
+    pub(super) fn event_number(&mut self, account: AccountId) -> u64 {
+        let first = self.sequence.saturating_mul(PLACES);
+        let Some(watched) = self.watched.get_mut(&account) else { return first };
+        let number = watched.next.max(first);
+        watched.next = number + 1;
+        number
+    }
+
+    /// In which forms (by [`Form`]) a push is wanted.
+    pub(super) fn forms(&self, topic: Topic) -> [bool; Form::COUNT] {
+        let Some(state) = self.topics.get(&topic) else { return [false; Form::COUNT] };
         let mut is_wanted = state.listeners.map(|listeners| listeners > 0);
-        is_wanted[Form::Numbered as usize] = state.held.is_some();
-        Some((seq, is_wanted))
+        is_wanted[Form::Numbered as usize] |= state.held.is_some();
+        is_wanted
+    }
+
+    /// The number of the last event of an account that was noted, or of the last that might have been.
+    fn last_number(&self, account: AccountId) -> u64 {
+        let next = self.watched.get(&account).map_or(0, |watched| watched.next);
+        through(self.sequence).max(next.saturating_sub(1))
+    }
+
+    fn enter_account(&mut self, topic: Topic, form: Form, from: Option<u64>) -> Entry {
+        let (account, since) = (topic.id, self.last_number(topic.id));
+        if !form.is_numbered() {
+            return Entry { since, again: None };
+        }
+        if self.kept.enter(account, self.sequence) {
+            self.watch(account, true);
+        }
+        match from.and_then(|from| self.kept.behind(account, topic.kind, from, self.sequence)) {
+            Some((events, since)) => Entry { since, again: Some(Again::Events(events)) },
+            None => Entry { since, again: None },
+        }
+    }
+
+    fn watch(&mut self, account: AccountId, is_of_users: bool) {
+        let watched = self.watched.entry(account).or_default();
+        watched.topics += 1;
+        if is_of_users {
+            watched.users += 1;
+            self.users += usize::from(watched.users == 1);
+        }
+    }
+
+    fn unwatch(&mut self, account: AccountId, is_of_users: bool) {
+        let Some(watched) = self.watched.get_mut(&account) else { return };
+        watched.topics -= 1;
+        if is_of_users {
+            watched.users -= 1;
+            self.users -= usize::from(watched.users == 0);
+        }
+        if watched.topics == 0 {
+            self.watched.remove(&account);
+        }
     }
 
     /// The public topics of perpetual markets that someone listens to.
@@ -305,12 +443,12 @@ impl Subscriptions {
 
     /// Whether any account listens to its own events.
     pub(super) fn has_watched(&self) -> bool {
-        !self.watched.is_empty()
+        self.users > 0
     }
 
     /// Whether this account does.
     pub(super) fn is_watched(&self, account: AccountId) -> bool {
-        self.watched.contains_key(&account)
+        self.watched.get(&account).is_some_and(|watched| watched.users > 0)
     }
 
     /// Notes the means of the marks of the last minute, by the place of the market.
@@ -318,26 +456,32 @@ impl Subscriptions {
         self.means = means;
     }
 
-    /// Holds pushes for those who ask to go on, and lets go of what was held long enough.
-    pub(super) fn hold(&mut self, pushes: &[Push]) {
-        pushes.iter().for_each(|push| self.put(push));
+    /// Holds pushes of all commands noted so far for those who ask to go on, and lets go of what was held long enough.
+    pub(super) fn hold(&mut self, pushes: &[Push], kept: Vec<(AccountId, KeptEvent)>, now_ms: i64) {
+        pushes.iter().filter(|push| !push.topic.kind.is_private()).for_each(|push| self.put(push));
         self.forget(Instant::now());
+        if !self.kept.is_empty() {
+            self.kept.put(kept, self.sequence, now_ms);
+            for account in self.kept.take_expired(now_ms) {
+                self.unwatch(account, true);
+            }
+        }
+    }
+
+    /// Whether [`Subscriptions::hold`] has anything to do with commands that nobody listens to.
+    pub(super) fn is_keeping(&self) -> bool {
+        !self.kept.is_empty()
     }
 
     fn drop_if_idle(&mut self, topic: Topic) {
-        let is_idle = |state: &TopicState| state.listeners == [0; 3] && state.held.is_none();
+        let is_idle = |state: &TopicState| state.listeners == [0; Form::COUNT] && state.held.is_none();
         if self.topics.get(&topic).is_some_and(is_idle)
             && let Some(state) = self.topics.remove(&topic)
         {
             self.highest = self.highest.max(state.next_seq - 1);
             self.live.retain(|live| live.topic != topic);
-            if topic.kind.is_of_users()
-                && let Some(topics) = self.watched.get_mut(&topic.id)
-            {
-                *topics -= 1;
-                if *topics == 0 {
-                    self.watched.remove(&topic.id);
-                }
+            if topic.kind.is_private() {
+                self.unwatch(topic.id, topic.kind.is_of_users());
             }
         }
     }
@@ -375,28 +519,28 @@ mod tests {
 
     const WORKER: usize = 0;
 
-    fn own(account: AccountId) -> Topic {
-        Topic { kind: Kind::UserOrders, id: account, detail: 0 }
+    fn own(market: MarketId) -> Topic {
+        Topic { kind: Kind::Trade, id: market, detail: 0 }
     }
 
     #[test]
     fn what_is_held_goes_a_minute_after_the_last_leaving_however_often_it_was_left() {
         let registry = SubscriptionRegistry::new(1, Clock::manual(1_700_000_000_000));
-        let accounts = 20_000;
+        let markets = 20_000;
         for _ in 0..3 {
-            for account in 0..accounts {
-                registry.enter(WORKER, own(account), Form::Numbered, None);
-                registry.leave(WORKER, own(account), Form::Numbered);
+            for market in 0..markets {
+                registry.enter(WORKER, own(market), Form::Numbered, None);
+                registry.leave(WORKER, own(market), Form::Numbered);
             }
         }
         registry.enter(WORKER, own(7), Form::Numbered, None);
         let table = &mut *registry.table.lock();
         let long_after = Instant::now() + LINGER;
-        let (first_turns, last_turn) = (table.left[0].0, table.left[2 * accounts as usize].0);
+        let (first_turns, last_turn) = (table.left[0].0, table.left[2 * markets as usize].0);
         table.forget(first_turns);
-        assert_eq!(table.topics.len(), accounts as usize, "each was left again");
+        assert_eq!(table.topics.len(), markets as usize, "each was left again");
         table.forget(last_turn);
-        assert!(table.topics.len() < accounts as usize && table.topics.contains_key(&own(accounts - 1)));
+        assert!(table.topics.len() < markets as usize && table.topics.contains_key(&own(markets - 1)));
         // Sixty thousand leavings in one go: once each was looked for among all the others, with the table locked.
         table.forget(long_after);
         assert_eq!((table.topics.len(), table.left.len(), table.held_len), (1, 0, 0));
@@ -409,13 +553,37 @@ mod tests {
         let begun = registry.enter(WORKER, own(7), Form::Channel, None).since;
         let mut last = begun;
         for _ in 0..3 {
-            let (seq, _) = registry.table.lock().number(own(7)).expect("someone listens");
+            let seq = registry.table.lock().number(own(7)).expect("someone listens");
             assert_eq!(seq, last + 1);
             last = seq;
         }
         registry.leave(WORKER, own(7), Form::Channel);
         assert!(!registry.table.lock().is_wanted(own(7)), "nobody listens and nothing is held");
         assert_eq!(registry.enter(WORKER, own(7), Form::Channel, None).since, last, "the same instant");
+    }
+
+    #[test]
+    fn events_of_an_account_are_numbered_by_the_venues_order_whoever_listens() {
+        let registry = SubscriptionRegistry::new(1, Clock::manual(1_700_000_000_000));
+        let topic = Topic::of_account(Kind::AccountOrders, 7);
+        registry.enter(WORKER, topic, Form::Channel, None);
+        let numbers = |sequence, count| {
+            let table = &mut *registry.table.lock();
+            table.begin(sequence);
+            (0..count).map(|_| table.event_number(7)).collect::<Vec<_>>()
+        };
+        assert_eq!(numbers(5, 2), [5 * PLACES, 5 * PLACES + 1]);
+        assert_eq!(registry.last_seq(topic), through(5));
+        let own = registry.enter(WORKER, topic, Form::Numbered, Some(through(5)));
+        assert!(matches!(own.again, Some(Again::Events(events)) if events.is_empty()));
+        registry.leave(WORKER, topic, Form::Channel);
+        registry.leave(WORKER, topic, Form::Numbered);
+        assert!(registry.table.lock().is_wanted(topic), "its client may come back");
+        assert_eq!(numbers(6, 1), [6 * PLACES]);
+        // More than there are places for.
+        assert_eq!(numbers(7, PLACES + 2).last(), Some(&(8 * PLACES + 1)));
+        assert_eq!((numbers(8, 1), numbers(9, 1)), (vec![8 * PLACES + 2], vec![9 * PLACES]));
+        assert_eq!(registry.enter(WORKER, topic, Form::Channel, None).since, through(9));
     }
 
     #[test]

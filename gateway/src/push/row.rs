@@ -23,6 +23,8 @@ pub struct Row {
     pub frame_type: &'static str,
     /// What is sent right after the acknowledgement, if anything: taken while the views are held, so it only copies.
     pub snapshot: Option<TakeSnapshot>,
+    /// Of an account: routes that say what came of events that are missing.
+    pub reads: &'static [&'static str],
     /// Stream of a market: `symbol@stream`, then the detail.
     stream: &'static str,
     /// What follows the symbol in the name of its stream.
@@ -45,6 +47,7 @@ const NONE: Row = Row {
     channel_detail: 0,
     frame_type: "",
     snapshot: None,
+    reads: &[],
     stream: "",
     suffix: "",
     of_all: "",
@@ -53,6 +56,10 @@ const NONE: Row = Row {
     events: &[],
     begin: None,
 };
+
+/// What a user stream tells of.
+const EVERYTHING: &[&str] =
+    &["/fapi/v2/account", "/fapi/v1/openOrders", "/fapi/v1/openAlgoOrders", "/fapi/v1/userTrades"];
 
 macro_rules! rows {
     ($($kind:ident { $($member:ident: $value:expr),* $(,)? })*) => {
@@ -68,14 +75,14 @@ rows! {
     Kline {
         channel: "spot:kline", snapshot: Some(snapshot::kline), detail: Detail::SpotInterval,
     }
-    UserOrders { channel: "spot:user:orders" }
-    UserBalances { channel: "spot:user:balances" }
-    UserData {}
-    AccountEvents { channel: "user_data" }
-    AccountOrders { channel: "orders" }
-    AccountPositions { channel: "positions" }
-    AccountBalances { channel: "balances" }
-    AccountTier { channel: "vip_tier" }
+    UserOrders { channel: "spot:user:orders", reads: &["/api/v1/spot/orders", "/api/v1/spot/trades/me"] }
+    UserBalances { channel: "spot:user:balances", reads: &["/api/v1/spot/balances"] }
+    UserData { reads: EVERYTHING }
+    AccountEvents { channel: "user_data", reads: EVERYTHING }
+    AccountOrders { channel: "orders", reads: &["/fapi/v1/openOrders", "/fapi/v1/openAlgoOrders", "/fapi/v1/userTrades"] }
+    AccountPositions { channel: "positions", reads: &["/fapi/v2/account"] }
+    AccountBalances { channel: "balances", reads: &["/fapi/v2/account"] }
+    AccountTier { channel: "vip_tier", reads: &["/fapi/v1/commissionRate"] }
     PerpetualTrade {
         channel: "trades", frame_type: "trade", stream: "trade",
         events: &[event::Kind::PerpetualTrade], begin: Some(trade::begin),

@@ -42,7 +42,7 @@ struct Listener {
     /// Number of the last push it has been given, or that its snapshot includes.
     since: u64,
     form: Form,
-    /// Of [`Form::Stream`]: whether events come in the wrapper.
+    /// Of a stream: whether events come in the wrapper.
     is_combined: bool,
     /// Of user data.
     user: Option<Rc<UserStream>>,
@@ -219,6 +219,9 @@ impl Listener {
             Form::Channel => push.plain.as_ref().map(Cow::Borrowed),
             Form::Numbered => push.numbered.as_ref().map(Cow::Borrowed),
             Form::Stream => push.stream.as_ref().and_then(|stream| self.stream_frame(stream)),
+            Form::NumberedStream => {
+                push.numbered_stream.as_ref().and_then(|stream| self.stream_frame(stream))
+            }
         };
         let frame = frame?;
         let is_queued = self.queue.push(&frame);
@@ -242,7 +245,7 @@ impl Listener {
     }
 
     fn lose(&mut self, topic: Topic) {
-        if self.form == Form::Numbered && !self.has_gap {
+        if self.form.is_numbered() && !self.has_gap {
             self.has_gap = true;
             self.queue.lose(topic);
         }
@@ -270,19 +273,29 @@ impl Connection {
         entry
     }
 
-    /// Enters a subscription to a stream. Call it with the views held for reading.
-    pub fn subscribe_stream(&self, topic: Topic, is_combined: bool, user: Option<Rc<UserStream>>) {
+    /// Enters a subscription to a stream, in a form of streams. Call it with the views held for reading.
+    pub fn subscribe_stream(
+        &self,
+        topic: Topic,
+        form: Form,
+        from: Option<u64>,
+        is_combined: bool,
+        user: Option<Rc<UserStream>>,
+    ) -> Entry {
         let inner = &self.sessions.0;
-        let since = inner.registry.enter(inner.worker, topic, Form::Stream, None).since;
+        let entry = inner.registry.enter(inner.worker, topic, form, from);
         let key = user.as_ref().map(|user| user.key.clone());
         let life = Life { key, ..Life::ENDLESS };
-        self.listen(topic, Listener { is_combined, user, life, ..self.listener(since, Form::Stream) });
+        self.listen(topic, Listener { is_combined, user, life, ..self.listener(entry.since, form) });
+        entry
     }
 
     /// Puts the wrapper on this session's stream of a topic, or takes it off.
     pub fn combine(&self, topic: Topic, is_combined: bool) {
         if let Some(listeners) = self.sessions.0.topics.borrow_mut().get_mut(&topic) {
-            let own = |other: &&mut Listener| self.owns(other, Form::Stream);
+            let own = |other: &&mut Listener| {
+                self.owns(other, Form::Stream) || self.owns(other, Form::NumberedStream)
+            };
             listeners.iter_mut().filter(own).for_each(|listener| listener.is_combined = is_combined);
         }
     }
@@ -317,11 +330,11 @@ impl Connection {
 
     /// Goes on after a gap, with the views held for reading: says the number of the last push before it and of the last
     /// one that the views show. `None` without a gap.
-    pub fn go_on(&self, topic: Topic) -> Option<(u64, u64)> {
+    pub fn go_on(&self, topic: Topic, form: Form) -> Option<(u64, u64)> {
         let inner = &self.sessions.0;
         let mut topics = inner.topics.borrow_mut();
         let mut listeners = topics.get_mut(&topic)?.iter_mut();
-        let listener = listeners.find(|other| self.owns(other, Form::Numbered) && other.has_gap)?;
+        let listener = listeners.find(|other| self.owns(other, form) && other.has_gap)?;
         let before = std::mem::replace(&mut listener.since, inner.registry.last_seq(topic));
         listener.has_gap = false;
         Some((before, listener.since))
@@ -347,12 +360,12 @@ mod tests {
         let registry = Arc::new(SubscriptionRegistry::new(1, clock.clone()));
         let sessions = Sessions::new(registry.clone(), 0, clock);
         let connection = sessions.register();
-        let topic = Topic { kind: Kind::UserOrders, id: 7, detail: 0 };
+        let topic = Topic { kind: Kind::Trade, id: 7, detail: 0 };
         let entered = connection.subscribe(topic, None, Form::Numbered, None, Life::ENDLESS).since;
         let deal = || {
-            let (seq, _) = registry.table.lock().number(topic).expect("someone listens");
+            let seq = registry.table.lock().number(topic).expect("someone listens");
             let numbered = Some(seq.to_string().into());
-            sessions.give(&Push { topic, seq, plain: None, numbered, stream: None });
+            sessions.give(&Push { topic, seq, plain: None, numbered, stream: None, numbered_stream: None });
             seq
         };
         let before = (0..FRAMES_MAX).fold(entered, |_, _| deal());
@@ -366,8 +379,8 @@ mod tests {
             connection.queue.is_empty() && !connection.queue.has_gaps(),
             "told once, and not yet answered"
         );
-        assert_eq!(connection.go_on(topic), Some((before, last)));
-        assert_eq!(connection.go_on(topic), None);
+        assert_eq!(connection.go_on(topic, Form::Numbered), Some((before, last)));
+        assert_eq!(connection.go_on(topic, Form::Numbered), None);
         let next = deal();
         assert_eq!(connection.queue.take().expect("queued").as_str(), next.to_string());
     }

@@ -2,12 +2,11 @@
 //! the topics that it goes to. What events say is the dialect's.
 
 use super::recorder::PushRecorder;
-use super::topic::{Kind, Topic};
+use super::topic::Kind;
 use crate::dialect::fapi::user::{UserChannel, UserEvent, accounts_of, tell};
 use ringside_core::event::Event;
 use ringside_core::ids::AccountId;
 use ringside_views::Views;
-use std::sync::Arc;
 
 /// Takes notes of commands for the accounts that listen. Nothing is kept between commands.
 #[derive(Debug, Default)]
@@ -36,10 +35,9 @@ impl Users {
             let own: Vec<&Event> = own.iter().map(|(_, place)| &events[*place]).collect();
             tell(account, &own, views.perpetuals(), &mut self.told);
             for event in self.told.drain(..) {
-                let event = Arc::new(event);
-                for channel in UserChannel::ALL.into_iter().filter(|channel| event.goes_to(*channel)) {
-                    recorder.user(Topic::of_account(kind(channel), account), &event);
-                }
+                let channels = UserChannel::ALL.map(|channel| (channel, event.goes_to(channel)));
+                let kinds = channels.into_iter().filter(|(_, goes)| *goes).map(|(channel, _)| kind(channel));
+                recorder.user(account, event, kinds);
             }
         }
     }

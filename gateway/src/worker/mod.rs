@@ -26,6 +26,7 @@ use ringside_core::ids::{AccountId, Address};
 use ringside_views::archive::History;
 use ringside_views::{MarketReader, SharedViews};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What all worker threads share.
 pub struct Shared {
@@ -59,6 +60,8 @@ pub struct Shared {
     pub proofs: Arc<Proofs>,
     /// Who wants which pushes, and the way of pushes to each worker.
     pub registry: Arc<SubscriptionRegistry>,
+    /// Number of the last connection.
+    sessions: AtomicU64,
     /// Idempotency keys that the engine does not know of.
     pub idempotency_cache: IdempotencyCache,
     /// Places in the auto-deleveraging order.
@@ -100,6 +103,8 @@ impl Shared {
         let proofs = Arc::new(Proofs::new(chain.chain_id, chain.vault, config.proof_every));
         let registry = Arc::new(SubscriptionRegistry::new(workers, clock.clone()));
         let feeds = Arc::new(Feeds::new(&config));
+        // Nanoseconds are far ahead of any count of connections, so no number is given twice, in another life either.
+        let sessions = AtomicU64::new(clock.now_ns().unsigned_abs());
         let (ranks, quotes, metrics) = (Ranks::default(), Arc::<Quotes>::default(), Metrics::new(workers));
         Shared {
             config,
@@ -117,6 +122,7 @@ impl Shared {
             seen,
             proofs,
             registry,
+            sessions,
             idempotency_cache,
             ranks,
             quotes,
@@ -125,6 +131,11 @@ impl Shared {
             metrics,
             referrals: ringside_chain::referral::Kept::default(),
         }
+    }
+
+    /// A number for a connection, which no other has had.
+    pub fn next_session(&self) -> u64 {
+        self.sessions.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// The views show what was recovered, and requests are taken from here on.

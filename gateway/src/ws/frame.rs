@@ -1,5 +1,6 @@
 //! Shapes of frames: what clients send, parsed; what they are answered, written.
 
+use super::armed::GRACE_MAX_MS;
 use super::stream::request::Request;
 use crate::dialect::spot::decode;
 use crate::push::envelope::finished;
@@ -48,6 +49,13 @@ pub enum ClientFrame<'a> {
         /// The number to go on behind.
         from: Option<u64>,
     },
+    /// `cancel_on_disconnect`.
+    CancelOnDisconnect {
+        /// Of one symbol, or all.
+        symbol: Option<Cow<'a, str>>,
+        /// The grace; `None` to disarm.
+        grace_ms: Option<u32>,
+    },
     /// `unsubscribe`.
     Unsubscribe {
         /// Name of the channel.
@@ -89,6 +97,10 @@ struct Members<'a> {
     resume: Option<&'a RawValue>,
     #[serde(borrow)]
     from: Option<&'a RawValue>,
+    #[serde(borrow)]
+    enabled: Option<&'a RawValue>,
+    #[serde(borrow)]
+    grace_ms: Option<&'a RawValue>,
 }
 
 impl<'a> ClientFrame<'a> {
@@ -135,10 +147,25 @@ impl<'a> ClientFrame<'a> {
                 resume: optional(members.resume, "`resume` must be true or false")?.unwrap_or(false),
                 from: optional(members.from, "`from` must be a whole number")?,
             },
+            "cancel_on_disconnect" => {
+                let enabled = optional(members.enabled, "`enabled` must be true or false")?.unwrap_or(true);
+                ClientFrame::CancelOnDisconnect {
+                    symbol: match members.symbol {
+                        Some(_) => Some(required(members.symbol, "`symbol` must be a string")?),
+                        None => None,
+                    },
+                    grace_ms: if enabled { Some(grace(members.grace_ms)?) } else { None },
+                }
+            }
             "unsubscribe" => ClientFrame::Unsubscribe { channel: channel()? },
             _ => return Err("unknown `type`"),
         })
     }
+}
+
+fn grace(value: Option<&RawValue>) -> Result<u32, Malformed> {
+    const RULE: Malformed = "`grace_ms` must be a whole number from 0 to 60000";
+    optional(value, RULE)?.filter(|grace_ms| *grace_ms <= GRACE_MAX_MS).ok_or(RULE)
 }
 
 fn required<'a>(value: Option<&'a RawValue>, otherwise: Malformed) -> Result<Cow<'a, str>, Malformed> {
@@ -166,6 +193,10 @@ pub enum ErrorCode {
     TooManySubscriptions,
     /// Too many frames, or more than the address's weight pays for.
     RateLimited,
+    /// No market has that name.
+    InvalidSymbol,
+    /// The engine did not take it.
+    Unavailable,
 }
 
 impl ErrorCode {
@@ -176,6 +207,8 @@ impl ErrorCode {
             ErrorCode::InvalidMessage => "INVALID_MESSAGE",
             ErrorCode::TooManySubscriptions => "TOO_MANY_SUBSCRIPTIONS",
             ErrorCode::RateLimited => "RATE_LIMITED",
+            ErrorCode::InvalidSymbol => "INVALID_SYMBOL",
+            ErrorCode::Unavailable => "UNAVAILABLE",
         }
     }
 }
@@ -186,6 +219,15 @@ pub fn pong(now_ms: i64) -> Utf8Bytes {
     write_i64(&mut out, now_ms);
     out.push(b'}');
     finished(out)
+}
+
+/// Answer to `cancel_on_disconnect` that was carried out. A symbol that names a market needs no escapes.
+pub fn armed(symbol: Option<&str>, grace_ms: Option<u32>) -> Utf8Bytes {
+    let symbol = symbol.map_or("null".to_owned(), |symbol| format!("\"{symbol}\""));
+    let grace = grace_ms.map_or("null".to_owned(), |grace_ms| grace_ms.to_string());
+    let is_on = grace_ms.is_some();
+    let members = format!("\"enabled\":{is_on},\"grace_ms\":{grace},\"symbol\":{symbol}");
+    format!("{{\"type\":\"cancel_on_disconnect\",{members}}}").into()
 }
 
 /// Answer to the three ways to authenticate.

@@ -5,7 +5,7 @@ use super::session::Session;
 use super::stream::key;
 use super::stream::subscriptions::{Opening, weight_of_names};
 use super::wire::{self, Socket};
-use crate::api::{Answer, Call, Error, Handler, Method, Response, Route, StatusCode};
+use crate::api::{Answer, Call, Error, Handler, Method, Query, Response, Route, StatusCode};
 use crate::dialect::fapi;
 use crate::dialect::spot::refusal::{self, Refusal};
 use crate::push::sessions::Connection;
@@ -22,7 +22,8 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 pub static ROUTES: &[Route] = &[
     Route {
         tag: "websocket",
-        summary: "Upgrade to the WebSocket protocol: JSON text frames, channels of market data and of an account",
+        summary: "Upgrade to the WebSocket protocol: JSON text frames, channels of market data and of an account, which can be gone \
+                  on with after a reconnect; cancel on disconnect",
         refusals: &[&[UPGRADE_REQUIRED, refusal::ENGINE_DISABLED, refusal::ENGINE_RESTARTING]],
         ..Route::new(Method::Get, "/ws", Handler::Now(upgrade))
     },
@@ -118,7 +119,20 @@ fn opening(call: &Call) -> Result<Opening, Error> {
         let refused = fapi::refusal::LISTEN_KEY;
         return Err(Error::fapi(StatusCode::UNAUTHORIZED, refused.code, refused.msg));
     }
-    Ok(Opening { names, is_combined, user })
+    let (is_resuming, from) = resuming(query)?;
+    Ok(Opening { names, is_combined, user, is_resuming, from })
+}
+
+/// Whether events of listen keys are to have numbers, and the number to go on behind.
+fn resuming(query: Query<'_>) -> Result<(bool, Option<u64>), Error> {
+    let is_resuming = match query.get("resume").as_deref() {
+        None | Some("") | Some("false") => false,
+        Some("true") => true,
+        Some(_) => return Err(fapi::refusal::not_valid("resume").into()),
+    };
+    let from = query.get("from").filter(|from| is_resuming && !from.is_empty());
+    let from = from.map(|from| from.parse().map_err(|_| fapi::refusal::not_valid("from"))).transpose()?;
+    Ok((is_resuming, from))
 }
 
 /// The value of `Sec-WebSocket-Accept`, if the request asks for this protocol (RFC 6455, 4.2.1).

@@ -8,6 +8,7 @@
 //! weight of the address ([`FRAME_WEIGHT`]). One that is not paid is answered RATE_LIMITED. What an address sends in vain is spread:
 //! its sessions rest in turn before they read on, and its own sockets hold it up.
 
+use super::armed::Armed;
 use super::frame::{self, ClientFrame, ErrorCode};
 use super::stream::key;
 use super::stream::subscriptions::{Opening, Streams};
@@ -16,6 +17,7 @@ use crate::api::auth::{LOGIN_WEIGHT, account_of};
 use crate::http::limits::Client;
 use crate::push::channel::Channel;
 use crate::push::envelope::{self, Form};
+use crate::push::registry::Again;
 use crate::push::send_queue::{FRAMES_MAX, SendQueue};
 use crate::push::sessions::{Connection, Life};
 use crate::push::snapshot::{Moment, Snapshot};
@@ -34,6 +36,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::time::{Sleep, sleep};
+use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 /// Channels of one connection (`spot.md` 11).
 const CHANNELS_MAX: usize = 200;
@@ -56,6 +59,8 @@ const TURN_WORK: usize = 16;
 const BYTES_PER_WORK: usize = 4_096;
 /// Why a frame is refused that the address does not pay for.
 const UNPAID: &str = "the weight of this address is spent";
+/// A change of what is armed on its way, and how it is answered.
+type Arming = Pin<Box<dyn Future<Output = Result<Utf8Bytes, (ErrorCode, &'static str)>>>>;
 /// A login on its way.
 type Login = Pin<Box<dyn Future<Output = Result<Identity, &'static str>>>>;
 
@@ -73,6 +78,10 @@ pub struct Session {
     rest: Option<Pin<Box<Sleep>>>,
     subscriptions: Vec<Subscription>,
     streams: Streams,
+    /// Whose orders end with it; gone once that is the engine's to know.
+    armed: Option<Armed>,
+    /// An answer of the engine that is waited for; nothing is read meanwhile.
+    arming: Option<Arming>,
 }
 
 /// Who a client has shown to be.
@@ -109,11 +118,12 @@ impl Session {
     ) -> Session {
         let config = worker.config.clone();
         let frames = Bucket::new(config.websocket_frames_at_once, config.websocket_frames_per_second);
-        let wire = Wire::new(socket, config, frames, REFUSED_MAX);
+        let wire = Wire::new(socket, &config, frames, REFUSED_MAX);
         let mut streams = Streams::default();
         streams.open(opening, &worker, &connection);
         connection.queue.set_listen_keys(streams.keys().cloned().collect());
         let subscriptions = Vec::new();
+        let armed = Some(Armed::new(worker.clone()));
         Session {
             wire,
             worker,
@@ -124,12 +134,19 @@ impl Session {
             rest: None,
             subscriptions,
             streams,
+            armed,
+            arming: None,
         }
     }
 
     /// Serves the client until the connection is over.
     pub async fn run(mut self) {
         poll_fn(|context| self.poll(context)).await;
+        let armed = self.armed.take();
+        drop(self);
+        if let Some(armed) = armed {
+            armed.lost().await;
+        }
     }
 
     /// One turn. Ready when the connection is over.
@@ -142,6 +159,7 @@ impl Session {
             }
             self.expire();
             self.finish_login(context);
+            self.finish_arming(context);
             self.rest.take_if(|rest| rest.as_mut().poll(context).is_ready());
             let has_read = match self.read(context, &mut work) {
                 Ok(has_read) => has_read,
@@ -212,7 +230,10 @@ impl Session {
     }
 
     fn is_reading(&self) -> bool {
-        self.login.is_none() && self.rest.is_none() && self.connection.queue.answers_len() <= ANSWERS_LEN_MAX
+        self.login.is_none()
+            && self.arming.is_none()
+            && self.rest.is_none()
+            && self.connection.queue.answers_len() <= ANSWERS_LEN_MAX
     }
 
     /// Reads and answers as many frames as there is work left; says whether there was any.
@@ -338,6 +359,14 @@ impl Session {
                     Err((code, message, channel)) => self.refuse(code, message, Some(channel)),
                 }
             }
+            ClientFrame::CancelOnDisconnect { symbol, grace_ms } => {
+                if !self.pays(BOOK_WEIGHT) {
+                    return self.limit(text.len(), UNPAID, None);
+                }
+                if let Err((code, message)) = self.arm(symbol.as_deref(), grace_ms) {
+                    self.refuse(code, message, None);
+                }
+            }
             ClientFrame::Unsubscribe { channel } => self.unsubscribe(&channel),
         }
     }
@@ -396,6 +425,44 @@ impl Session {
         }
     }
 
+    /// Begins to arm or disarm; the answer follows the engine's.
+    fn arm(&mut self, symbol: Option<&str>, grace_ms: Option<u32>) -> Result<(), (ErrorCode, &'static str)> {
+        let identity = self.identity.as_ref().ok_or((ErrorCode::AuthRequired, "authenticate first"))?;
+        if identity.life.key.is_some() {
+            return Err((ErrorCode::AuthRequired, "a listen key reads only: log in"));
+        }
+        let Some(armed) = &mut self.armed else { return Ok(()) };
+        let markets = armed.markets(symbol);
+        if markets.is_empty() {
+            return Err((ErrorCode::InvalidSymbol, "no such market"));
+        }
+        let submission = armed.set(identity.account, &markets, grace_ms);
+        if grace_ms.is_some() {
+            self.wire.guard();
+        }
+        let symbol = symbol.filter(|symbol| !symbol.is_empty()).map(str::to_ascii_uppercase);
+        self.arming = Some(Box::pin(async move {
+            let taken = submission.await.is_ok_and(|reply| reply.done.rejected().is_none());
+            match taken {
+                true => Ok(frame::armed(symbol.as_deref(), grace_ms)),
+                false => Err((ErrorCode::Unavailable, "the engine did not take it: try again")),
+            }
+        }));
+        Ok(())
+    }
+
+    fn finish_arming(&mut self, context: &mut Context<'_>) {
+        if let Some(arming) = &mut self.arming
+            && let Poll::Ready(outcome) = arming.as_mut().poll(context)
+        {
+            self.arming = None;
+            match outcome {
+                Ok(answer) => self.connection.queue.answer(answer),
+                Err((code, message)) => self.refuse(code, message, None),
+            }
+        }
+    }
+
     fn subscribe<'a>(
         &mut self,
         name: &'a str,
@@ -448,9 +515,16 @@ impl Session {
             && entry.again.is_none()
             && let Some(from) = from
         {
-            queue.answer(envelope::about("gap", &channel.name, Some(from)));
+            queue.answer(envelope::gap(&channel.name, from, entry.since, channel.row().reads));
         }
-        entry.again.into_iter().flatten().for_each(|frame| queue.answer(frame));
+        match entry.again {
+            None => {}
+            Some(Again::Frames(frames)) => frames.into_iter().for_each(|frame| queue.answer(frame)),
+            Some(Again::Events(events)) => events.iter().for_each(|event| {
+                let data = event.data.as_bytes();
+                queue.answer(envelope::push(&event.name, &channel.name, Some(event.number), data));
+            }),
+        }
         show(queue, &channel, snapshot, seq(entry.since));
         self.subscriptions.push(Subscription {
             is_by_identity: channel.is_private() && token.is_none(),
@@ -483,23 +557,18 @@ impl Session {
         }
         for topic in self.connection.queue.take_gaps() {
             let Some(subscription) = self.subscriptions.iter().find(|other| other.topic == topic) else {
+                self.streams.tell_gap(topic, &self.worker, &self.connection);
                 continue;
             };
+            let row = subscription.channel.row();
             let (gap, snapshot) = {
                 let views = self.worker.shared.views.read();
-                let gap = self.connection.go_on(topic);
-                (
-                    gap,
-                    subscription
-                        .channel
-                        .row()
-                        .snapshot
-                        .and_then(|take| take(&moment(&self.worker, &views), topic)),
-                )
+                let gap = self.connection.go_on(topic, Form::Numbered);
+                (gap, row.snapshot.and_then(|take| take(&moment(&self.worker, &views), topic)))
             };
             let Some((before, since)) = gap else { continue };
             let queue = &self.connection.queue;
-            queue.answer(envelope::about("gap", &subscription.channel.name, Some(before)));
+            queue.answer(envelope::gap(&subscription.channel.name, before, since, row.reads));
             show(queue, &subscription.channel, snapshot, Some(since));
         }
     }

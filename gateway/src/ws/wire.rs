@@ -10,7 +10,6 @@ use futures_util::{Sink, Stream as _};
 use hyper::upgrade::{Parts, Upgraded};
 use hyper_util::rt::TokioIo;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep};
@@ -29,6 +28,10 @@ const WRITE_LEN: usize = 64 * 1_024;
 const WRITE_LEN_MAX: usize = 16 << 20;
 /// How long the closing handshake may take.
 const CLOSING: Duration = Duration::from_secs(2);
+
+/// How often a connection is pinged whose loss ends orders, and how long it may be silent.
+const GUARDED_PING: Duration = Duration::from_secs(5);
+const GUARDED_SILENCE: Duration = Duration::from_secs(15);
 
 /// An upgraded connection.
 pub type Socket = WebSocketStream<TokioIo<Stream>>;
@@ -81,7 +84,6 @@ impl Bucket {
 /// See the module.
 pub struct Wire {
     socket: Socket,
-    config: Arc<Config>,
     /// Of the frames of the protocol.
     frames: Bucket,
     /// Of pings, whatever carries them, and other control frames.
@@ -93,6 +95,8 @@ pub struct Wire {
     /// When the client was last heard of.
     heard: Instant,
     next_ping: Instant,
+    ping_every: Duration,
+    silence_max: Duration,
     /// When it has lived long enough.
     ends: Instant,
     timer: Pin<Box<Sleep>>,
@@ -131,20 +135,22 @@ pub struct Over;
 impl Wire {
     /// The wire of a connection whose client may send that many frames, pings apart, and is closed with the `refused_max`-th that
     /// was refused.
-    pub fn new(socket: Socket, config: Arc<Config>, frames: Bucket, refused_max: u32) -> Wire {
+    pub fn new(socket: Socket, config: &Config, frames: Bucket, refused_max: u32) -> Wire {
         let now = Instant::now();
         let pings = Bucket::new(config.websocket_frames_at_once, config.websocket_frames_per_second);
-        let next_ping = now + config.websocket_ping_interval;
+        let (ping_every, silence_max) = (config.websocket_ping_interval, config.websocket_pong_timeout);
+        let next_ping = now + ping_every;
         let ends = now + config.websocket_life;
         Wire {
             socket,
-            config,
             frames,
             pings,
             refused: 0,
             refused_max,
             heard: now,
             next_ping,
+            ping_every,
+            silence_max,
             ends,
             timer: Box::pin(tokio::time::sleep_until(next_ping.min(ends))),
             unflushed_len: 0,
@@ -164,6 +170,16 @@ impl Wire {
         self.heard = Instant::now();
     }
 
+    /// Has its silence noticed soon: somebody's orders hang on it.
+    pub fn guard(&mut self) {
+        self.ping_every = self.ping_every.min(GUARDED_PING);
+        self.silence_max = self.silence_max.min(GUARDED_SILENCE);
+        self.next_ping = self.next_ping.min(Instant::now() + self.ping_every);
+        if self.state == State::Open {
+            self.timer.as_mut().reset(self.next_ping.min(self.ends));
+        }
+    }
+
     /// Begins a turn of the task that serves it: whoever has something for it wakes that task, or asks it to end.
     pub fn attend(&mut self, context: &Context<'_>, queue: &SendQueue) {
         queue.set_waker(context.waker());
@@ -179,7 +195,7 @@ impl Wire {
             if self.state != State::Open {
                 return Err(Over);
             }
-            let ends_at = self.heard + self.config.websocket_pong_timeout;
+            let ends_at = self.heard + self.silence_max;
             if now >= ends_at {
                 self.close(CloseCode::Policy, "no pong");
                 continue;
@@ -189,7 +205,7 @@ impl Wire {
                 continue;
             }
             if now >= self.next_ping {
-                self.next_ping = now + self.config.websocket_ping_interval;
+                self.next_ping = now + self.ping_every;
                 // A socket whose buffer has no room for it has enough to acknowledge.
                 if self.unflushed_len < WRITE_LEN {
                     self.start_send(Message::Ping(bytes::Bytes::new()))?;

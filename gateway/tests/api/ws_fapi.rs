@@ -182,6 +182,12 @@ fn every_method_answers_as_its_route() {
         assert_eq!(asker.call(method, params), venue.public(path), "{method}");
     }
 
+    // What the loss of this connection does: `disconnect.rs`.
+    let armed = asker.signed_call("cancelOnDisconnect.arm", json!({ "graceTime": 60_000 }));
+    assert_eq!(armed, json!({ "enabled": true, "graceTime": 60_000, "symbol": "" }));
+    let disarmed = asker.signed_call("cancelOnDisconnect.disarm", json!({ "symbol": "BTCUSDT" }));
+    assert_eq!(disarmed, json!({ "enabled": false, "graceTime": null, "symbol": "BTCUSDT" }));
+
     // Keys of user streams, for which the API key is enough.
     let key = json!({ "apiKey": asker.trader.key });
     let begun = asker.call("userDataStream.start", key.clone());

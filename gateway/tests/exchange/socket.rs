@@ -191,6 +191,13 @@ pub(crate) fn is_well_formed(text: &str) -> bool {
                 && is_or_null("from", Value::is_u64)
         }
         Some("unsubscribe") => is_text("channel") && is_whole,
+        Some("cancel_on_disconnect") => {
+            let is_grace = |grace: &Value| grace.as_u64().is_some_and(|grace| grace <= 60_000);
+            is_or_null("symbol", Value::is_string)
+                && is_or_null("enabled", Value::is_boolean)
+                && (members.get("enabled") == Some(&Value::Bool(false))
+                    || members.get("grace_ms").is_some_and(is_grace))
+        }
         _ => false,
     }
 }

@@ -18,11 +18,13 @@
 //!   of the engine has decided what is missing ([`ArchiveError::OtherEngine`]), because this one would make another history.
 //!
 //! The traits are the seam: routes and folds name rows and queries of [`row`], never SQL. [`sqlite`] is the embedded store;
-//! a database server can take its place by the same three traits. Not here: what an event means (the gateway's views).
+//! a database server can take its place by the same three traits. [`user_log`] is beside it and no history: what clients that come
+//! back are told again. Not here: what an event means (the gateway's views).
 
 pub mod before;
 pub mod row;
 pub mod sqlite;
+pub mod user_log;
 
 use before::Before;
 use ringside_core::ids::{AccountId, MarketId, Sequence};

@@ -8,6 +8,7 @@ mod room;
 #[path = "../../../core/tests/support/seeds.rs"]
 mod seeds;
 mod upgrade;
+mod user_log;
 
 use entries::EntryMaker;
 use ringside_persist::archive::sqlite::Sqlite;

@@ -76,7 +76,7 @@ impl Perpetual {
 
 impl State {
     /// The markets that an id means.
-    fn range(&self, market: MarketId) -> Result<Range<usize>, Reject> {
+    pub(super) fn range(&self, market: MarketId) -> Result<Range<usize>, Reject> {
         if market == ALL_MARKETS {
             return Ok(0..self.symbols.len());
         }

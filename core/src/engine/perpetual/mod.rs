@@ -33,7 +33,7 @@ use crate::command::{
 };
 use crate::emit::Emitter;
 use crate::event::{self, PostingReason, Sink};
-use crate::ids::{AssetId, AssetName, FEE_ACCOUNT, MarketId, OrderId, Sequence};
+use crate::ids::{AccountId, AssetId, AssetName, FEE_ACCOUNT, MarketId, OrderId, Sequence};
 use crate::money::{AMOUNT_PER_MICRO, Amount, Money, Price, Rate};
 use crate::perpetual::event_writer::position_event;
 use crate::perpetual::market::Symbol;
@@ -206,13 +206,18 @@ impl Engine {
         }
     }
 
-    /// Lets time pass on the perpetual side.
-    pub(super) fn tick_perpetual<S: Sink>(&mut self, emitter: &mut Emitter<'_, S>) {
+    /// Lets time pass on the perpetual side; first ends the orders of accounts whose connections are lost.
+    pub(super) fn tick_perpetual<S: Sink>(
+        &mut self,
+        lost: &[(AccountId, MarketId)],
+        emitter: &mut Emitter<'_, S>,
+    ) {
         if self.perpetual.is_none() {
             return;
         }
         let mut perpetual = self.take_perpetual(emitter);
         perpetual.state.work.left += 1;
+        perpetual.end_of_lost(lost);
         let (markets, orders) = (&self.markets, &self.orders);
         perpetual.tick(|market, notional| {
             let market = markets.get(usize::try_from(market).ok()?)?;
@@ -583,10 +588,12 @@ impl Engine {
         self.delisting > 0 || self.perpetual.as_ref().is_some_and(|perpetual| perpetual.state.has_backlog())
     }
 
-    /// When the next countdown may run out, UNIX milliseconds: no later than the first that does, as one that was replaced by a
+    /// When the next countdown may run out, or the grace of a lost connection, UNIX milliseconds: no later than the first that does, as one that was replaced by a
     /// later one may be forgotten only at its time. No part of the state.
     pub fn countdown_ms(&self) -> Option<i64> {
-        self.perpetual.as_ref()?.state.dates.countdowns.first()
+        let countdown =
+            self.perpetual.as_ref().and_then(|perpetual| perpetual.state.dates.countdowns.first());
+        countdown.into_iter().chain(self.disconnects.first_ms()).min()
     }
 
     /// Does some of the work that is put off until it is needed; to be called while there is no command. Whether there was any.

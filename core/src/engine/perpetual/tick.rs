@@ -3,7 +3,7 @@
 use super::commit::reason;
 use crate::command::{PerpetualParameter, PerpetualState, Side, order_flag};
 use crate::event::{PerpetualPrice, PerpetualStateChanged};
-use crate::ids::FEE_ACCOUNT;
+use crate::ids::{AccountId, FEE_ACCOUNT, MarketId};
 use crate::money::{Money, Price};
 use crate::perpetual::market::{BAND_BINDS_MS, BAND_PAUSE_MS};
 use crate::perpetual::triggers::counted;
@@ -13,6 +13,7 @@ use crate::risk::perpetual::impact::impact_price;
 use crate::risk::perpetual::index::{IndexState, Inputs, Quote, SOURCES_MAX, average, is_fresh};
 use crate::risk::perpetual::mark::mark;
 use crate::risk::perpetual::window::Window;
+use std::ops::Range;
 
 impl Perpetual {
     /// A tick. `spot` is what the own spot market gives as the index of a market.
@@ -102,13 +103,28 @@ impl Perpetual {
                 (index..index + 1, holding.countdown_keeps != 0)
             };
             self.state.dates.countdowns.fired();
-            for index in markets {
-                self.end_all(account, index, Perpetual::end_canceled, |details| {
-                    !(keeps && details.is(order_flag::REDUCE_ONLY | order_flag::CLOSE_POSITION))
-                });
-            }
+            self.end_counted(account, markets, keeps);
         }
         true
+    }
+
+    /// Ends the orders of an account in some markets because a time is over.
+    fn end_counted(&mut self, account: AccountId, markets: Range<usize>, keeps: bool) {
+        for index in markets {
+            self.end_all(account, index, Perpetual::end_canceled, |details| {
+                !(keeps && details.is(order_flag::REDUCE_ONLY | order_flag::CLOSE_POSITION))
+            });
+        }
+    }
+
+    /// Ends the orders of accounts whose connections are lost, as countdowns over the same markets do.
+    pub(super) fn end_of_lost(&mut self, lost: &[(AccountId, MarketId)]) {
+        for &(account, market) in lost {
+            // One that is of the other side has none here.
+            if let Ok(markets) = self.state.range(market) {
+                self.end_counted(account, markets, false);
+            }
+        }
     }
 
     /// Index, basis, mark.

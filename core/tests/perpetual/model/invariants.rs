@@ -86,7 +86,8 @@ impl Model {
             holds!(order.stage != Stage::Arriving, "an order is still arriving: {order:?}");
             if order.stage == Stage::Resting {
                 holds!(order.open > 0, "I-6: {order:?}");
-                holds!(!self.is_remainder(order), "less than a lot is left: {order:?}");
+                let is_sought = self.market(order.market).looked_at.is_some_and(|next| order.account >= next);
+                holds!(is_sought || !self.is_remainder(order), "less than a lot is left: {order:?}");
                 holds!(order.quantity >= order.filled + order.open, "I-12: {order:?}");
                 if order.has(order_flag::REDUCE_ONLY) && !self.untrimmed.contains(&order.market) {
                     let most = self.reducible(order.account, order.market, order.side);

@@ -488,8 +488,10 @@ impl Model {
     /// The events of a command.
     pub fn apply(&mut self, command: &Command) -> Vec<Event> {
         let kind = Kind::from_code(command.kind);
-        let is_perpetual = command.kind >= Kind::ListPerpetual as u16 || kind == Some(Kind::AdvanceTime);
+        let is_perpetual = kind != Some(Kind::SetDisconnect)
+            && (command.kind >= Kind::ListPerpetual as u16 || kind == Some(Kind::AdvanceTime));
         if !is_perpetual || kind.is_none() {
+            self.spot.perpetuals = self.markets.iter().map(|market| market.id).collect();
             let events = self.spot.apply(command);
             self.meet_accounts();
             let done = events.last().and_then(Event::get::<event::Done>).expect("the last one");
@@ -677,6 +679,10 @@ impl Model {
     fn dispatch(&mut self, kind: Kind, command: &Command) -> Result<Outcome, Reject> {
         match kind {
             Kind::AdvanceTime => {
+                let lost = self.spot.take_lost();
+                let ended = self.spot.end_lost(&lost);
+                self.output.begin(ended);
+                self.end_lost(&lost);
                 self.tick();
                 Ok(Outcome::default())
             }

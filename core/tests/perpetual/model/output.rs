@@ -16,6 +16,11 @@ impl Output {
         Output { sequence, time_ns, facts: Vec::new() }
     }
 
+    /// Events of the other side that stand before all facts.
+    pub fn begin(&mut self, events: Vec<Event>) {
+        self.facts.splice(0..0, events);
+    }
+
     /// A fact as it happens.
     pub fn fact<P: Payload>(&mut self, fact: P) {
         self.facts.push(Event::new(self.sequence, self.time_ns, 0, fact));

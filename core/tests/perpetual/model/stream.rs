@@ -969,6 +969,9 @@ impl Stream {
     }
 
     fn countdown(&mut self) -> Command {
+        if self.random.permille(500) {
+            return self.connection();
+        }
         let market = if self.random.permille(300) { ALL_MARKETS } else { self.market() };
         Command::new(SetCountdown {
             account: self.trader(),
@@ -976,6 +979,18 @@ impl Stream {
             countdown_ms: *self.random.pick(&[0, 1, 1_000, 30_000, 600_000]),
             keep_reduce_only: u32::from(self.random.permille(400)),
             reserved: 0,
+        })
+    }
+
+    fn connection(&mut self) -> Command {
+        let market = *self.random.pick(&[ALL_MARKETS, 0, 7]);
+        let market = if self.random.permille(500) { self.market() } else { market };
+        Command::new(SetDisconnect {
+            account: self.trader(),
+            market,
+            session: self.random.below(2),
+            grace_ms: *self.random.pick(&[0, 1, 1_000, 30_000, 60_000, 60_001]),
+            act: *self.random.pick(&[1, 1, 1, 2, 3, 3, 3, 4]),
         })
     }
 

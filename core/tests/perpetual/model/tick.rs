@@ -41,6 +41,19 @@ impl Model {
         self.settle_down();
     }
 
+    /// Orders of accounts whose connections are lost, before anything else.
+    pub(super) fn end_lost(&mut self, lost: &[(AccountId, MarketId)]) {
+        for &(account, market) in lost {
+            let only = (market != ALL_MARKETS).then_some(market);
+            for id in self.open_orders(account, only) {
+                // One may have ended with another.
+                if self.orders.contains_key(&id) {
+                    self.cancel_order(id);
+                }
+            }
+        }
+    }
+
     /// What the last tick lets expire, as far as there are units.
     pub(super) fn run_dates(&mut self) {
         if let Some(until) = self.dates_until

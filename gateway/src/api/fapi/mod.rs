@@ -96,7 +96,7 @@ const READ: Auth = Auth::Signed(Permission::Read);
 const TRADE: Auth = Auth::Signed(Permission::Trade);
 
 /// Parameters of a request.
-fn params(call: &Call) -> Result<Params<'_>, Error> {
+pub(crate) fn params(call: &Call) -> Result<Params<'_>, Error> {
     let form = call.form().map_err(|fault| fault.error(Dialect::Fapi))?;
     Ok(Params::read(call.head.uri.query().unwrap_or(""), form)?)
 }
@@ -142,7 +142,7 @@ fn one_or_all<T>(
 }
 
 /// No reply, as this dialect answers it.
-fn unavailable(unavailable: Unavailable) -> Error {
+pub(crate) fn unavailable(unavailable: Unavailable) -> Error {
     match unavailable {
         Unavailable::Unknown => Error::from(refusal::UNKNOWN).with_unknown_outcome(),
         Unavailable::Busy => refusal::NOT_HANDED_OVER.into(),

@@ -22,6 +22,8 @@ pub enum Target {
     Route(Method, &'static str),
     /// A connection logs on.
     Logon,
+    /// Its loss is to end orders, or no longer: the session itself does it.
+    Armed(bool),
     /// What a connection is: nobody is logged on, so that logging out changes nothing.
     Status,
 }
@@ -51,6 +53,8 @@ pub static METHODS: &[Row] = &[
     Row { name: "session.logon", target: Target::Logon },
     Row { name: "session.status", target: Target::Status },
     Row { name: "session.logout", target: Target::Status },
+    Row { name: "cancelOnDisconnect.arm", target: Target::Armed(true) },
+    Row { name: "cancelOnDisconnect.disarm", target: Target::Armed(false) },
     row("userDataStream.start", Method::Post, "/fapi/v1/listenKey"),
     row("userDataStream.ping", Method::Put, "/fapi/v1/listenKey"),
     row("userDataStream.stop", Method::Delete, "/fapi/v1/listenKey"),
@@ -88,6 +92,7 @@ static ANSWERING: LazyLock<Box<[Option<&'static Route>]>> = LazyLock::new(|| {
             TABLES.into_iter().flatten().find(|route| route.method == method && route.path == path)
         }
         Target::Logon => Some(&LOGON),
+        Target::Armed(_) => Some(&ARMED),
         Target::Status => Some(&STATUS),
     };
     METHODS.iter().map(answering).collect()
@@ -107,6 +112,15 @@ static LOGON: Route = Route {
     weight: Weight::Fixed(2),
     is_api: false,
     ..Route::new(Method::Post, "/ws-fapi/v1", Handler::Now(|_| Err(refusal::HMAC_KEY.into())))
+};
+
+/// Arming and disarming: like the timer that it is a kind of.
+static ARMED: Route = Route {
+    dialect: Dialect::Fapi,
+    auth: Auth::Signed(Permission::Trade),
+    weight: Weight::Fixed(10),
+    is_api: false,
+    ..Route::new(Method::Post, "/ws-fapi/v1", Handler::Now(|_| Ok(Response::json("{}"))))
 };
 
 /// Asking what the connection is; the session itself knows.

@@ -15,6 +15,8 @@
 //! | `params` | object, or absent; null values are not sent. Values are strings, numbers or booleans; at most 100 |
 //! | key | parameter `apiKey`, in place of the header of existing clients (`perpetual.md` 2) |
 //! | signature | HMAC-SHA256 over all parameters but itself, `apiKey` among them, sorted by name and joined as in a query; values raw or percent-encoded, booleans as JSON or as Python writes them |
+//! | `cancelOnDisconnect.arm` | TRADE, weight 10; `graceTime` in ms, 0 to 60,000 (else -1102, -1130), `symbol` (else all; unknown -1121): the loss of this connection cancels the account's open orders after that time, as with `cancel_on_disconnect` of the other sockets ([`super`]). Result {enabled, graceTime, symbol} |
+//! | `cancelOnDisconnect.disarm` | TRADE, weight 10; `symbol`: no connection's loss does any more |
 //! | `session.logon` | refused with -4056, as by the original for keys of this kind: each request is signed by itself |
 //! | `returnRateLimits` | parameter of the address or of a request: `true` or `false`, else 400: whether answers say `rateLimits`; they do unless told otherwise |
 //! | several at once | as many as [`session::RUNNING_MAX`], answered as they finish; commands reach the engine in the order of the frames |

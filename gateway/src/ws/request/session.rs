@@ -4,11 +4,14 @@
 //! before the next frame is looked at. What then waits is answered as it finishes. Nothing more is read while
 //! [`RUNNING_MAX`] requests wait or the client leaves its answers lying: its own socket holds it up, and nobody else.
 
+use super::super::armed::{Armed, GRACE_MAX_MS};
 use super::frame::{self, NO_ID, Request, Sent, Used};
 use super::methods::{self, Target};
 use crate::api::call::MAX_PATH_PARAMS;
+use crate::api::fapi::{params, unavailable};
 use crate::api::{Answer, Call, Error, Handler, Later, Response, Route};
 use crate::dialect::fapi::refusal::{self, Refusal};
+use crate::dialect::fapi::reject::of_reject;
 use crate::http::limits::Client;
 use crate::push::sessions::Connection;
 use crate::server::caller::{Caller, Charged};
@@ -45,6 +48,8 @@ pub struct Session {
     wire: Wire,
     connection: Connection,
     caller: Caller,
+    /// Whose orders end with it; gone once that is the engine's to know.
+    armed: Option<Armed>,
     ip: Option<IpAddr>,
     client: Arc<Client>,
     /// UNIX milliseconds.
@@ -85,10 +90,11 @@ impl Session {
         let config = worker.config.clone();
         let per_second = config.websocket_requests_per_second;
         Session {
-            wire: Wire::new(socket, config, Bucket::new(per_second, per_second), 1),
+            wire: Wire::new(socket, &config, Bucket::new(per_second, per_second), 1),
             connection,
             ip,
             client,
+            armed: Some(Armed::new(worker.clone())),
             caller: Caller::new(worker),
             connected_ms,
             shows_limits,
@@ -100,6 +106,11 @@ impl Session {
     /// Serves the client until the connection is over. What it left running takes effect all the same.
     pub async fn run(mut self) {
         poll_fn(|context| self.poll(context)).await;
+        let armed = self.armed.take();
+        drop(self);
+        if let Some(armed) = armed {
+            armed.lost().await;
+        }
     }
 
     /// One turn. Ready when the connection is over.
@@ -207,20 +218,21 @@ impl Session {
         let answer = match judged {
             Err(error) => Err(error),
             Ok(_) if target == Target::Status => Ok(self.status(now_ms)),
-            Ok(call) => match route.handler {
-                Handler::Now(handle) => handle(&call),
-                Handler::Later(handle) => {
-                    let mut later = handle(call);
-                    match later.as_mut().poll(context) {
-                        Poll::Ready(answer) => answer,
-                        Poll::Pending => {
-                            let ends = Instant::now() + self.caller.worker.config.request_timeout;
-                            self.running.push_back(Running { head, later, charged, ends });
-                            return self.arm(context);
-                        }
+            Ok(call) => {
+                let begun = match (target, &route.handler) {
+                    (Target::Armed(is_on), _) => self.set_armed(&call, is_on),
+                    (_, Handler::Later(handle)) => Ok(handle(call)),
+                    (_, Handler::Now(handle)) => Err(handle(&call)),
+                };
+                match begun.map(|mut later| (later.as_mut().poll(context), later)) {
+                    Err(answer) | Ok((Poll::Ready(answer), _)) => answer,
+                    Ok((Poll::Pending, later)) => {
+                        let ends = Instant::now() + self.caller.worker.config.request_timeout;
+                        self.running.push_back(Running { head, later, charged, ends });
+                        return self.arm(context);
                     }
                 }
-            },
+            }
         };
         self.answer(&head, answer, charged);
     }
@@ -263,6 +275,36 @@ impl Session {
             head.headers.insert(self.caller.worker.shared.edge.auth.header_of_clients(), key);
         }
         Ok(head)
+    }
+
+    /// Begins to arm or disarm: what waits, or the refusal.
+    fn set_armed(&mut self, call: &Call, is_on: bool) -> Result<Later, Answer> {
+        let read = || -> Result<(Option<u32>, String), Error> {
+            let params = params(call)?;
+            let grace_ms = is_on.then(|| params.mandatory_integer("graceTime")).transpose()?;
+            let in_range = |grace: i64| u32::try_from(grace).ok().filter(|grace| *grace <= GRACE_MAX_MS);
+            let grace_ms = grace_ms.map(|grace| in_range(grace).ok_or(refusal::not_valid("graceTime")));
+            Ok((grace_ms.transpose()?, params.get("symbol").unwrap_or("").to_owned()))
+        };
+        let (grace_ms, symbol) = read().map_err(Err)?;
+        let Some(armed) = &mut self.armed else { return Err(Err(refusal::UNAVAILABLE.into())) };
+        let markets = armed.markets(Some(&symbol));
+        if markets.is_empty() {
+            return Err(Err(refusal::SYMBOL.into()));
+        }
+        let submission = armed.set(call.account(), &markets, grace_ms);
+        if is_on {
+            self.wire.guard();
+        }
+        Ok(Box::pin(async move {
+            let reply = submission.await.map_err(unavailable)?;
+            match reply.done.rejected() {
+                None => {
+                    Ok(Response::of(&json!({ "enabled": is_on, "graceTime": grace_ms, "symbol": symbol })))
+                }
+                Some(reject) => Err(of_reject(reject).into()),
+            }
+        }))
     }
 
     fn status(&self, now_ms: i64) -> Response {

@@ -3,6 +3,7 @@
 use super::key;
 use super::request::{self, Action, Fault};
 use crate::push::envelope::{self, Form};
+use crate::push::registry::{Again, Entry};
 use crate::push::row;
 use crate::push::sessions::{Connection, UserStream};
 use crate::push::topic::{Kind, Topic};
@@ -31,6 +32,10 @@ pub struct Opening {
     pub is_combined: bool,
     /// A listen key of its own parameter, and the events that are wanted of it.
     pub user: Option<(String, Option<Vec<Box<str>>>)>,
+    /// Whether events of listen keys are to have numbers.
+    pub is_resuming: bool,
+    /// The number to go on behind.
+    pub from: Option<u64>,
 }
 
 /// See the module. [`Streams::leave`] before it is dropped.
@@ -56,28 +61,39 @@ enum Target {
     /// Of perpetual markets.
     Market(Topic),
     /// Of an account.
-    User(Topic, Rc<UserStream>),
+    User(Topic, Form, Rc<UserStream>),
 }
 
 impl Target {
-    fn topic(&self) -> Option<Topic> {
+    fn topic(&self) -> Option<(Topic, Form)> {
         match self {
             Target::Silent => None,
-            Target::Market(topic) | Target::User(topic, _) => Some(*topic),
+            Target::Market(topic) => Some((*topic, Form::Stream)),
+            Target::User(topic, form, _) => Some((*topic, *form)),
         }
     }
+}
+
+/// How streams of accounts begin.
+#[derive(Clone, Copy)]
+enum Begin {
+    /// Without numbers.
+    Plain,
+    /// With numbers, behind this one if it is named.
+    Numbered(Option<u64>),
 }
 
 impl Streams {
     /// Begins with what the address asks for, as far as the limit goes.
     pub fn open(&mut self, opening: Opening, worker: &Worker, connection: &Connection) {
         self.is_combined = opening.is_combined;
+        let begin = if opening.is_resuming { Begin::Numbered(opening.from) } else { Begin::Plain };
         if let Some((key, events)) = opening.user {
-            self.add(vec![key], events, worker, connection);
+            self.add(vec![key], events, begin, worker, connection);
         }
         let mut names = opening.names;
         names.truncate(STREAMS_MAX);
-        self.add(names, None, worker, connection);
+        self.add(names, None, begin, worker, connection);
     }
 
     /// What a request costs beside its frame: by the names that it looks up, or the streams that it goes through.
@@ -119,13 +135,13 @@ impl Streams {
                 if self.list.len() + new.len() > STREAMS_MAX {
                     return Err(request::TOO_MANY);
                 }
-                self.add(names, None, worker, connection);
+                self.add(names, None, Begin::Plain, worker, connection);
             }
             Action::Unsubscribe(names) => names.iter().for_each(|name| self.end(&listed(name), connection)),
             Action::List => return Ok(self.list.iter().map(|stream| json!(*stream.name)).collect()),
             Action::SetCombined(is_combined) => {
                 self.is_combined = is_combined;
-                for topic in self.list.iter().filter_map(|stream| stream.target.topic()) {
+                for (topic, _) in self.list.iter().filter_map(|stream| stream.target.topic()) {
                     connection.combine(topic, is_combined);
                 }
             }
@@ -139,6 +155,7 @@ impl Streams {
         &mut self,
         names: Vec<String>,
         events: Option<Vec<Box<str>>>,
+        begin: Begin,
         worker: &Worker,
         connection: &Connection,
     ) {
@@ -152,20 +169,82 @@ impl Streams {
             let target = if key::is_key(&name) {
                 key::find(worker, &name).map_or(Target::Silent, |key| {
                     let topic = Topic::of_account(Kind::UserData, key.account());
-                    Target::User(topic, Rc::new(UserStream { key, events: events.clone() }))
+                    let form = match begin {
+                        Begin::Plain => Form::Stream,
+                        Begin::Numbered(_) => Form::NumberedStream,
+                    };
+                    Target::User(topic, form, Rc::new(UserStream { key, events: events.clone() }))
                 })
             } else {
                 Topic::of_stream(&name, markets).map_or(Target::Silent, Target::Market)
             };
             match &target {
                 Target::Silent => {}
-                Target::Market(topic) => connection.subscribe_stream(*topic, self.is_combined, None),
-                Target::User(topic, user) => {
-                    connection.subscribe_stream(*topic, self.is_combined, Some(user.clone()))
+                Target::Market(topic) => {
+                    connection.subscribe_stream(*topic, Form::Stream, None, self.is_combined, None);
+                }
+                Target::User(topic, form, user) => {
+                    let from = if let Begin::Numbered(from) = begin { from } else { None };
+                    let (listener, is_combined) = (Some(user.clone()), self.is_combined);
+                    let entry = connection.subscribe_stream(*topic, *form, from, is_combined, listener);
+                    if *form == Form::NumberedStream {
+                        self.resume(user, entry, from, worker, connection);
+                    }
                 }
             }
             self.list.push(Stream { name, target });
         }
+    }
+
+    /// Says where a numbered stream begins, and what its client missed.
+    fn resume(
+        &self,
+        user: &UserStream,
+        entry: Entry,
+        from: Option<u64>,
+        worker: &Worker,
+        connection: &Connection,
+    ) {
+        let now_ms = worker.clock.now_ms();
+        match (from, entry.again) {
+            (Some(from), Some(Again::Events(events))) => {
+                self.tell(user, &envelope::stream_state(now_ms, from, None), connection);
+                for event in events.iter().filter(|event| user.is_wanted(&event.name)) {
+                    let text = envelope::numbered(event.data.as_bytes(), event.number);
+                    self.tell(user, text.as_bytes(), connection);
+                }
+            }
+            (Some(from), _) => {
+                let gap = Some((from, Kind::UserData.row().reads));
+                self.tell(user, &envelope::stream_state(now_ms, entry.since, gap), connection);
+            }
+            (None, _) => self.tell(user, &envelope::stream_state(now_ms, entry.since, None), connection),
+        }
+    }
+
+    /// Tells the numbered stream of a topic that it lost events, and has it go on.
+    pub fn tell_gap(&self, topic: Topic, worker: &Worker, connection: &Connection) {
+        let of_topic = |stream: &&Stream| stream.target.topic() == Some((topic, Form::NumberedStream));
+        for stream in self.list.iter().filter(of_topic) {
+            let gap = {
+                let _views = worker.shared.views.read();
+                connection.go_on(topic, Form::NumberedStream)
+            };
+            if let (Some((from, seq)), Target::User(_, _, user)) = (gap, &stream.target) {
+                let gap = Some((from, topic.kind.row().reads));
+                self.tell(user, &envelope::stream_state(worker.clock.now_ms(), seq, gap), connection);
+            }
+        }
+    }
+
+    /// Answers with an event of a user's stream, in the connection's shape.
+    fn tell(&self, user: &UserStream, event: &[u8], connection: &Connection) {
+        let text = envelope::text(event);
+        connection.queue.answer(if self.is_combined {
+            envelope::wrapped(user.key.text(), &text)
+        } else {
+            text
+        });
     }
 
     fn end(&mut self, name: &str, connection: &Connection) {
@@ -174,8 +253,8 @@ impl Streams {
         }
         let Some(place) = self.list.iter().position(|stream| *stream.name == *name) else { return };
         // In order, since the list is shown in the order of the subscriptions.
-        if let Some(topic) = self.list.remove(place).target.topic() {
-            connection.unsubscribe(topic, Form::Stream);
+        if let Some((topic, form)) = self.list.remove(place).target.topic() {
+            connection.unsubscribe(topic, form);
         }
     }
 
@@ -186,7 +265,7 @@ impl Streams {
 
     fn users(&self) -> impl Iterator<Item = &UserStream> {
         self.list.iter().filter_map(|stream| match &stream.target {
-            Target::User(_, user) => Some(&**user),
+            Target::User(_, _, user) => Some(&**user),
             Target::Silent | Target::Market(_) => None,
         })
     }
@@ -195,12 +274,7 @@ impl Streams {
     pub fn end_key(&mut self, key: &Arc<ListenKey>, worker: &Worker, connection: &Connection) {
         let Some(user) = self.users().find(|user| Arc::ptr_eq(&user.key, key)) else { return };
         if user.is_wanted(key::EXPIRED) {
-            let last = envelope::text(&key::expired(worker, key));
-            connection.queue.answer(if self.is_combined {
-                envelope::wrapped(key.text(), &last)
-            } else {
-                last
-            });
+            self.tell(user, &key::expired(worker, key), connection);
         }
         self.end(key.text(), connection);
     }
@@ -210,7 +284,7 @@ impl Streams {
         self.list
             .iter()
             .filter_map(|stream| stream.target.topic())
-            .for_each(|topic| connection.unsubscribe(topic, Form::Stream));
+            .for_each(|(topic, form)| connection.unsubscribe(topic, form));
     }
 }
 

@@ -282,7 +282,7 @@ export const readOwnProof = (token: string): Promise<{ sequence: number; root: s
 export const readFund = (): Promise<Array<{ assets: Array<{ asset: string; marginBalance: string }>; symbols: string[] }>> =>
   request('GET', '/fapi/v1/insuranceBalance');
 export interface VenueLatency {
-  // Upper bounds, within a factor of two; null before the first order.
+  // Upper bounds, exact to one part in 128; null before the first order.
   p50_us: number | null;
   p99_us: number | null;
   count: number;

@@ -1,4 +1,5 @@
-// The one socket to /ws: channels of the account API, and market streams of /fapi. It comes back by itself and subscribes again.
+// The one socket to /ws: channels of the account API, and market streams of /fapi. It comes back by itself and subscribes again:
+// to channels of the account behind the last number that it was told, so that nothing is missed without a word.
 import { signal } from '@preact/signals';
 
 const PING_MS = 10_000;
@@ -22,6 +23,9 @@ export interface Frame {
   code?: string;
   message?: string;
   success?: boolean;
+  // Of channels of the account: the place in the venue's order, and of a gap the place to go on behind.
+  seq?: number;
+  through?: number;
 }
 
 export const streamState = signal<StreamState>('connecting');
@@ -33,7 +37,15 @@ export const roundTrip = signal<number | null>(null);
 type TakeFrame = (frame: Frame) => void;
 type TakeEvent = (event: never) => void;
 
-const channels = new Map<string, TakeFrame>();
+interface Channel {
+  take: TakeFrame;
+  // Of an account: called when something was missed for good.
+  missed?: () => void;
+  // Where to go on.
+  from?: number;
+}
+
+const channels = new Map<string, Channel>();
 const streams = new Map<string, { name: string; take: TakeEvent }>();
 const onOpen = new Set<(isAgain: boolean) => void>();
 let socket: WebSocket | null = null;
@@ -72,7 +84,10 @@ export function connect(): void {
   own.onopen = () => {
     failures = 0;
     if (token) send({ type: 'auth_token', token });
-    for (const channel of channels.keys()) send({ type: 'subscribe', channel });
+    for (const [name, channel] of channels) {
+      sendSubscribe(name, channel);
+      if (wasOpen && channel.from === undefined) channel.missed?.();
+    }
     if (streams.size) ask('SUBSCRIBE', [...streams.values()].map(({ name }) => name));
     streamState.value = 'open';
     for (const act of onOpen) act(wasOpen);
@@ -84,7 +99,7 @@ export function connect(): void {
     if (Array.isArray(frame)) take(nameOfList(frame), frame);
     else if ('e' in frame) take(nameOf(frame), frame);
     else if (frame.type === 'pong') roundTrip.value = performance.now() - pinged;
-    else if (frame.channel) channels.get(frame.channel)?.(frame);
+    else if (frame.channel) takeFrame(frame, channels.get(frame.channel));
   };
   own.onclose = () => {
     clearInterval(beat);
@@ -102,10 +117,23 @@ export function reconnectNow(): void {
   if (!isOpen()) connect();
 }
 
-// `take` gets every frame that names the channel, refusals included.
-export function subscribe(channel: string, take: TakeFrame): void {
-  channels.set(channel, take);
-  send({ type: 'subscribe', channel });
+// `take` gets every frame that names the channel, refusals included. With `missed`, for a channel of the account, what happens while
+// the connection is down is told afterwards, and `missed` is called where it no longer can be.
+export function subscribe(name: string, take: TakeFrame, missed?: () => void): void {
+  const channel = { take, missed };
+  channels.set(name, channel);
+  sendSubscribe(name, channel);
+}
+
+function sendSubscribe(name: string, { missed, from }: Channel): void {
+  send({ type: 'subscribe', channel: name, ...(missed && { resume: true, from }) });
+}
+
+function takeFrame(frame: Frame, channel: Channel | undefined): void {
+  if (!channel) return;
+  channel.from = frame.through ?? frame.seq ?? channel.from;
+  if (frame.type === 'gap') channel.missed?.();
+  else channel.take(frame);
 }
 
 export function unsubscribe(channel: string): void {

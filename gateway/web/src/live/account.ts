@@ -1,5 +1,5 @@
-// Keeps the account as its stream tells it. Routes are read at login, after a reconnect, and for the few figures that only the
-// venue works out: liquidation prices and available margin, at most once in REFRESH_MS while something changes.
+// Keeps the account as its stream tells it. Routes are read at login, where the stream says that it lost something, and for the few
+// figures that only the venue works out: liquidation prices and available margin, at most once in REFRESH_MS while something changes.
 import { batch, effect } from '@preact/signals';
 import { Refused } from '../api/client';
 import * as exchange from '../api/exchange';
@@ -20,6 +20,7 @@ const CHANNELS = ['user_data', 'spot:user:orders', 'spot:user:balances'];
 
 let refreshing: ReturnType<typeof setTimeout> | undefined;
 let refreshedAt = 0;
+let reading: ReturnType<typeof setTimeout> | undefined;
 
 // What was said of orders already, by id, state and what was filled: an act's answer and the stream tell the same.
 const said = new Set<string>();
@@ -215,6 +216,14 @@ async function readAll(): Promise<void> {
   }
 }
 
+// Once, however many channels say that they lost something.
+function readSoon(): void {
+  reading ??= setTimeout(() => {
+    reading = undefined;
+    void readAll();
+  }, 50);
+}
+
 function lookAt(error: unknown): void {
   if (error instanceof Refused && error.status === 401) endSession('Your login has ended: log in again.');
 }
@@ -226,14 +235,15 @@ export function startAccount(): void {
     account.forgetAccount();
     authenticate(token);
     if (!token) return;
-    subscribe('user_data', takeUserData);
-    subscribe('spot:user:orders', takeSpotOrder);
-    subscribe('spot:user:balances', takeBalance);
+    subscribe('user_data', takeUserData, readSoon);
+    subscribe('spot:user:orders', takeSpotOrder, readSoon);
+    subscribe('spot:user:balances', takeBalance, readSoon);
     void readAll();
     return () => CHANNELS.forEach(unsubscribe);
   });
   whenOpen((isAgain) => {
     countExpected();
-    if (isAgain) void readAll();
+    // What happened meanwhile is told; what prices made of it is not.
+    if (isAgain) refreshSoon();
   });
 }

@@ -39,7 +39,7 @@ function Latency() {
         <Fact name="99th percentile">{us(said?.p99_us)}</Fact>
         <Fact name="Orders and cancels">{said ? said.count.toLocaleString('en') : '–'}</Fact>
       </dl>
-      <p class="note">From a request's head to its answer, of all orders, cancels and amendments since it started; an answer leaves when its command is kept. Bounds are within a factor of two.</p>
+      <p class="note">From a request's head to its answer, of all orders, cancels and amendments since it started; an answer leaves when its command is kept.</p>
     </>
   );
 }

@@ -298,7 +298,7 @@ fn sync_folder(folder: &Path) -> Result<(), ArchiveError> {
     synced.map_err(|cause| ArchiveError::Folder { path: folder.to_owned(), cause })
 }
 
-fn failed(path: &Path, operation: &'static str, error: rusqlite::Error) -> ArchiveError {
+pub(super) fn failed(path: &Path, operation: &'static str, error: rusqlite::Error) -> ArchiveError {
     let place = path.display().to_string();
     let cause = Box::new(error);
     match cause.sqlite_error_code() {
