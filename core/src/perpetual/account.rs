@@ -181,12 +181,16 @@ impl Account {
 }
 
 impl HotAccount {
-    /// It may place and change orders in a market where it has `holding`.
+    /// It is not forbidden to trade.
     #[inline(always)]
-    pub(crate) fn may_order(&self, holding: &HotHolding) -> Result<(), Reject> {
-        if self.terms & DISABLED != 0 {
-            return Err(Reject::TradingDisabled);
-        }
+    pub(crate) fn may_trade(&self) -> Result<(), Reject> {
+        if self.terms & DISABLED != 0 { Err(Reject::TradingDisabled) } else { Ok(()) }
+    }
+
+    /// An order of it that waited may run in a market where it has `holding`.
+    #[inline(always)]
+    pub(crate) fn may_run(&self, holding: &HotHolding) -> Result<(), Reject> {
+        self.may_trade()?;
         if self.liquidating | holding.liquidating != 0 { Err(Reject::InLiquidation) } else { Ok(()) }
     }
 

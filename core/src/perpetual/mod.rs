@@ -33,6 +33,7 @@ use crate::config::EngineConfig;
 use crate::event::{Posting, PostingReason};
 use crate::ids::{ALL_MARKETS, AccountId, AssetId, FIRST_PERPETUAL, MarketId, OrderId};
 use crate::money::{Money, Price, Quantity};
+use crate::reject::Reject;
 use crate::risk::perpetual::order_margin::{Cross, Exposure};
 use crate::risk::perpetual::takeover::Peak;
 use crate::risk::perpetual::vip::{Tier, Tiers};
@@ -497,6 +498,15 @@ impl State {
     /// What may leave the cross wallet.
     pub(crate) fn withdrawable(&self, account: AccountId) -> Option<Money> {
         Some((self.sums(account)?.withdrawable()? - self.owes(account)).max(0))
+    }
+
+    /// An account may place and change orders: it may trade, and nothing of it is being liquidated, in whichever market
+    /// (`perpetual.md` 12).
+    #[inline(always)]
+    pub(crate) fn may_order(&self, account: AccountId, record: &HotAccount) -> Result<(), Reject> {
+        record.may_trade()?;
+        let is_liquidating = self.work.paused.is_some_and(|scope| scope.account == account);
+        if is_liquidating { Err(Reject::InLiquidation) } else { Ok(()) }
     }
 
     /// Marks an account for the liquidation scan of the running command, and for another place among counterparties.

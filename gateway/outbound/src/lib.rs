@@ -4,6 +4,7 @@
 pub mod tls;
 pub mod url;
 
+use crate::tls::Trust;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::{Request, StatusCode};
@@ -13,7 +14,6 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use std::error::Error;
 use std::time::Duration;
-use tls::Trust;
 use tokio::time::timeout;
 
 /// Why there is no answer.

@@ -29,7 +29,15 @@ fn every_action_is_found_again_after_a_restart() {
     let terms = r#"{"trading_enabled":false,"trade_group_id":4,"promo_bps":250,"promo_expires_at":1800000000000,"reason":"under review"}"#;
     let actions = [
         ("ann", ("POST", "/admin/perpetual/credit", credit.as_str()), 200),
-        ("ann", ("POST", "/admin/perpetual/index-price", r#"{"symbol":"btcusdt","price":"60100.5"}"#), 200),
+        (
+            "ann",
+            (
+                "POST",
+                "/admin/perpetual/index-price",
+                r#"{"symbol":"btcusdt","price":"60100.5","reason":"a test pin"}"#,
+            ),
+            200,
+        ),
         (
             "bob",
             ("PATCH", "/admin/perpetual/symbols/SOLUSDT", r#"{"state":"HALTED","reason":"feed is down"}"#),
@@ -59,7 +67,7 @@ fn every_action_is_found_again_after_a_restart() {
         (6, "bob", "account", &wallet, "group=-2", "", Some("Malformed")),
         (4, "bob", "account", &wallet, changed, "under review", None),
         (3, "bob", "symbol_state", "SOLUSDT", "HALTED", "feed is down", None),
-        (2, "ann", "index_price", "BTCUSDT", "60100.5", "", None),
+        (2, "ann", "index_price", "BTCUSDT", "60100.5", "a test pin", None),
         (1, "ann", "perpetual_credit", &wallet, "12.5", "a test credit", None),
     ];
     assert_eq!(rows.len(), expected.len());

@@ -153,7 +153,13 @@ fn two_hundred_orders_may_be_open_in_a_market() {
         assert_eq!(exchange.request("POST", ORDERS, &headers, &buy("0.1")).status, 200);
     }
     let refused = exchange.request("POST", ORDERS, &headers, &buy("0.1"));
-    assert_eq!((refused.status, refused.body.as_str()), (400, r#"{"error":"too many open orders"}"#));
+    assert_eq!(
+        (refused.status, refused.body.as_str()),
+        (
+            400,
+            r#"{"error":"too many open orders","message":"at most 200 orders of an account rest in a market"}"#
+        )
+    );
     let poor = exchange.request("POST", ORDERS, &headers, &buy("9000"));
     assert!(poor.body.contains("INSUFFICIENT_BALANCE"), "the balance is judged first: {poor:?}");
     let rejected = exchange.request("GET", &format!("{ORDERS}?status=rejected"), &headers, "");

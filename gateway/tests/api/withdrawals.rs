@@ -177,7 +177,7 @@ fn a_list_goes_on_where_it_ended() {
         seen.extend(ids);
     }
     assert_eq!(seen, asked);
-    assert_eq!(read(&mut exchange, 1, &format!("{LIST}?before=7")), json!({ "error": "invalid id" }));
+    assert_eq!(read(&mut exchange, 1, &format!("{LIST}?before=7"))["error"], "invalid id");
 }
 
 /// What the page needs to submit a release and to count its blocks; its owner's alone.

@@ -102,7 +102,7 @@ impl Perpetual {
         if keeps_place && (new.price != old.price || !shrinks) {
             return Err(Reject::PriorityNotKept);
         }
-        self.state.accounts.get(new.account).may_order(self.state.holding(new.account, index))?;
+        self.state.may_order(new.account, self.state.accounts.get(new.account))?;
         if matched.is_none() {
             // What is left to judge needs the price.
             return Err(Reject::NoPriceMatch);

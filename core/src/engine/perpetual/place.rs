@@ -232,7 +232,7 @@ impl Perpetual {
         state.check_date(details)?;
         let attached_count = i64::from(place.take_profit != 0) + i64::from(place.stop_loss != 0);
         state.check_limits((index, symbol), (record, holding), details, (waits, attached_count))?;
-        record.may_order(holding)?;
+        state.may_order(details.account, record)?;
         let leverage = match place.leverage {
             0 => symbol.leverage(holding),
             asked => state.check_leverage(details.account, index, asked).map(|()| asked)?,

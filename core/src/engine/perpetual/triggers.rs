@@ -187,7 +187,7 @@ impl Perpetual {
         } else {
             // It waited since before its account might place nothing any more, which may still close.
             let (account, holding) = (details.account, self.state.holding(details.account, index));
-            reject = self.state.accounts.get(account).may_order(holding).err();
+            reject = self.state.accounts.get(account).may_run(holding).err();
         }
         if details.price_match != PriceMatch::None {
             match self.matched_price(index, details.side, details.price_match) {
