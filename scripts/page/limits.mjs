@@ -45,7 +45,11 @@ export async function showLimits({ plain, open, shown, limited, shoot, isLong })
         document.querySelector('#place').click();
         await next();
         // A few at a time, as somebody presses who does not wait for answers.
-        while (document.querySelectorAll('#orders tr').length < at - 8) await next();
+        const given = performance.now();
+        while (document.querySelectorAll('#orders tr').length < at - 8) {
+          if (performance.now() - given > 60_000) throw new Error(`${at} orders are not there: ${document.body.innerText}`);
+          await next();
+        }
       }
     }, { round: ROUND, price: PRICE });
     await until(page, (count) => document.querySelectorAll('#orders tr').length === count, ROUND);
