@@ -15,8 +15,6 @@ const VERSION: u32 = 1;
 
 /// Longest grace, ms.
 pub(crate) const GRACE_MAX_MS: u32 = 60_000;
-/// So many run out within one command, at most.
-const AT_ONCE: usize = 256;
 
 /// See the module.
 #[derive(Default)]
@@ -76,9 +74,9 @@ impl Disconnects {
         self.due.first().map(|(deadline_ms, ..)| *deadline_ms)
     }
 
-    /// Takes out whose grace is over, by deadline, account, market, as many as one command may end.
-    pub(crate) fn take_due(&mut self, now_ms: i64) -> Vec<(AccountId, MarketId)> {
-        let over = self.due.iter().take_while(|(deadline_ms, ..)| *deadline_ms <= now_ms).take(AT_ONCE);
+    /// Takes out whose grace is over, by deadline, account, market, `most` of them.
+    pub(crate) fn take_due(&mut self, now_ms: i64, most: u32) -> Vec<(AccountId, MarketId)> {
+        let over = self.due.iter().take_while(|(deadline_ms, ..)| *deadline_ms <= now_ms).take(most as usize);
         let over: Vec<_> = over.map(|(_, account, market)| (*account, *market)).collect();
         over.iter().for_each(|place| self.put(*place, None));
         over

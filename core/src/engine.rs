@@ -260,7 +260,7 @@ impl Engine {
             Kind::AdvanceTime => {
                 let lost = self.end_of_lost(emitter);
                 self.tick_perpetual(&lost, emitter);
-                self.delist_on(emitter);
+                self.delist_on(lost.len() as u32, emitter);
                 Outcome::default()
             }
             Kind::SetDisconnect => self.set_disconnect(command.body::<SetDisconnect>()),

@@ -210,16 +210,17 @@ impl Engine {
 
 impl Engine {
     /// Units of work that one command has (`risk.md` 19).
-    fn work_max(&self) -> u32 {
+    pub(super) fn work_max(&self) -> u32 {
         self.perpetual.as_ref().map_or(WORK_MAX, |perpetual| perpetual.state.work.most)
     }
 
-    /// Goes on with markets that are being delisted, with the units that a tick has left.
-    pub(super) fn delist_on<S: Sink>(&mut self, emitter: &mut Emitter<'_, S>) {
+    /// Goes on with markets that are being delisted, with the units that a tick has left; `taken` were for lost connections.
+    pub(super) fn delist_on<S: Sink>(&mut self, taken: u32, emitter: &mut Emitter<'_, S>) {
         if self.delisting == 0 {
             return;
         }
-        let mut left = self.perpetual.as_ref().map_or(WORK_MAX, |perpetual| perpetual.state.work.left);
+        let mut left =
+            self.perpetual.as_ref().map_or(WORK_MAX - taken, |perpetual| perpetual.state.work.left);
         for market in 0..self.markets.len() {
             if self.markets[market].rules.delists && self.delist(market as MarketId, &mut left, emitter) {
                 emitter.emit(self.markets[market].event());

@@ -42,12 +42,13 @@ impl Engine {
         market == ALL_MARKETS || (market as usize) < self.markets.len() || is_perpetual()
     }
 
-    /// Ends the spot orders of those whose grace is over, and gives them, for the perpetual ones.
+    /// Ends the spot orders of those whose grace is over, a unit each, and gives them, for the perpetual ones. Who is left over is next
+    /// at the tick that follows at once (`countdown_ms`).
     pub(super) fn end_of_lost<S: Sink>(
         &mut self,
         emitter: &mut Emitter<'_, S>,
     ) -> Vec<(AccountId, MarketId)> {
-        let lost = self.disconnects.take_due(self.time.ns() / 1_000_000);
+        let lost = self.disconnects.take_due(self.time.ns() / 1_000_000, self.work_max());
         for &(account, market) in &lost {
             // One that is of the other side has none here.
             self.cancel_all(&CancelAll { account, market }, emitter);

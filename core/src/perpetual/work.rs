@@ -1,10 +1,10 @@
 //! How much one command may do, and what it left over for the next (`risk.md` 19).
 //!
 //! A unit is a thing done, never a thing looked at: an order that ends, with those attached to it, or is shortened; a trigger that
-//! fires, to the end of its order; a countdown; a position that pays funding, or is settled; the match of an order of a liquidation
-//! or of the fund; a takeover; a counterparty that is deleveraged, with its orders; who is weighed for a loss that is shared, or gives
-//! back of it; an account whose orders are ended where less than a changed lot is left of them; a warning. Every command has one for
-//! what it asks for itself.
+//! fires, to the end of its order; a countdown; a connection whose grace is over; a position that pays funding, or is settled; the match
+//! of an order of a liquidation or of the fund; a takeover; a counterparty that is deleveraged, with its orders; who is weighed for a
+//! loss that is shared, or gives back of it; an account whose orders are ended where less than a changed lot is left of them; a warning.
+//! Every command has one for what it asks for itself.
 //!
 //! What is left over waits in the state: orders to be trimmed here, triggers in batches by market (`triggers.rs`), expiries in their
 //! heaps, funding, settlement and remainders of a changed lot in their market, liquidations in the marks of `liquidation_index.rs`, a

@@ -114,3 +114,23 @@ fn what_cannot_be_armed_is_refused() {
     venue.ok(SetDisconnect { act: ConnectionAct::Lost as u32, ..good });
     assert_eq!(after(&mut venue, 60_000), orders);
 }
+
+/// A connection takes a unit: those beyond a command's are next at the tick that follows.
+#[test]
+fn many_that_are_lost_at_once_end_by_and_by() {
+    let mut venue = Venue { every: u64::MAX, ..Venue::trading("60000") };
+    venue.ok(ActivateRule { rule: rule::WORK_MAX, value: 8 });
+    let mut orders = Vec::new();
+    for session in 0..20 {
+        let account = venue.account("1000");
+        orders.push(venue.buy(account, "0.001", "50000"));
+        venue.ok(set(account, ALL_MARKETS, session, 1_000, ConnectionAct::Arm));
+    }
+    venue.ok(OpenEpoch { epoch: 1, reserved: 0 });
+    for ended in [&orders[..8], &orders[8..16], &orders[16..]] {
+        let wait_ms = if ended[0] == orders[0] { 1_000 } else { 0 };
+        assert!(venue.engine.countdown_ms().is_some());
+        assert_eq!(after(&mut venue, wait_ms), ended);
+    }
+    assert_eq!(venue.engine.countdown_ms(), None);
+}

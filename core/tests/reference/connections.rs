@@ -65,7 +65,7 @@ impl Reference {
         }
     }
 
-    /// Takes out those whose time is over, 256 at most.
+    /// Takes out those whose time is over, a unit each.
     pub fn take_lost(&mut self) -> Vec<(AccountId, MarketId)> {
         let now_ms = self.time_ns / 1_000_000;
         let ends =
@@ -73,7 +73,7 @@ impl Reference {
         let mut over: Vec<_> = self.connections.iter().filter_map(ends).collect();
         over.retain(|(ends_ms, ..)| *ends_ms <= now_ms);
         over.sort_unstable();
-        over.truncate(256);
+        over.truncate(self.units_max());
         let over: Vec<_> = over.into_iter().map(|(_, account, market)| (account, market)).collect();
         self.connections.retain(|connection| !over.contains(&(connection.account, connection.market)));
         over

@@ -154,6 +154,8 @@ pub struct Reference {
     pub own_limits: BTreeMap<(AccountId, MarketId), u32>,
     /// Whose orders end with a connection.
     pub connections: Vec<connections::Connection>,
+    /// Of them, those that the last tick ended.
+    pub lost: usize,
     /// Markets of the perpetual side.
     pub perpetuals: Vec<MarketId>,
     /// Units of work of a command, where that was said.
@@ -208,6 +210,7 @@ impl Reference {
         let mut first = Vec::new();
         if kind == Kind::AdvanceTime {
             let lost = self.take_lost();
+            self.lost = lost.len();
             first = self.end_lost(&lost);
         }
         match self.dispatch(kind, command, &mut output) {
@@ -286,7 +289,7 @@ impl Reference {
                 Ok(Outcome::default())
             }
             Kind::AdvanceTime => {
-                self.delist_on(self.units_max(), output);
+                self.delist_on(self.units_max() - self.lost, output);
                 Ok(Outcome::default())
             }
             Kind::SetDisconnect => self.set_disconnect(command.body()),

@@ -216,7 +216,7 @@ impl Engine {
             return;
         }
         let mut perpetual = self.take_perpetual(emitter);
-        perpetual.state.work.left += 1;
+        perpetual.state.work.left = perpetual.state.work.left + 1 - lost.len() as u32;
         perpetual.end_of_lost(lost);
         let (markets, orders) = (&self.markets, &self.orders);
         perpetual.tick(|market, notional| {
@@ -588,8 +588,8 @@ impl Engine {
         self.delisting > 0 || self.perpetual.as_ref().is_some_and(|perpetual| perpetual.state.has_backlog())
     }
 
-    /// When the next countdown may run out, or the grace of a lost connection, UNIX milliseconds: no later than the first that does, as one that was replaced by a
-    /// later one may be forgotten only at its time. No part of the state.
+    /// When the next countdown may run out, or the grace of a lost connection, UNIX milliseconds: no later than the first that does, as
+    /// one that was replaced by a later one may be forgotten only at its time. No part of the state.
     pub fn countdown_ms(&self) -> Option<i64> {
         let countdown =
             self.perpetual.as_ref().and_then(|perpetual| perpetual.state.dates.countdowns.first());

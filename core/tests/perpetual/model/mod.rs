@@ -680,6 +680,7 @@ impl Model {
         match kind {
             Kind::AdvanceTime => {
                 let lost = self.spot.take_lost();
+                self.units -= lost.len() as u32;
                 let ended = self.spot.end_lost(&lost);
                 self.output.begin(ended);
                 self.end_lost(&lost);
