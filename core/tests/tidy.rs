@@ -314,16 +314,8 @@ fn named(code: &str, module: &[&str]) -> Vec<Vec<String>> {
 fn no_files_of_the_gateway_name_each_other_in_a_circle() {
     let sources = sources();
     let mut faults = Vec::new();
-    for root in [
-        "gateway/src/",
-        "gateway/auth/src/",
-        "gateway/chain/src/",
-        "gateway/commands/src/",
-        "gateway/outbound/src/",
-        "gateway/views/src/",
-        "gateway/wire/src/",
-    ] {
-        faults.extend(circles(&sources, root));
+    for part in PARTS.iter().filter(|part| part.starts_with("gateway")) {
+        faults.extend(circles(&sources, &format!("{part}/src/")));
     }
     assert!(
         faults.is_empty(),
@@ -418,6 +410,21 @@ fn nothing_is_left_unfinished() {
     forbid(|path| path != "core/tests/tidy.rs", &["todo", "unimplemented"], "finish it or leave it out");
 }
 
+/// Packages with a README.md of their own.
+const PARTS: [&str; 11] = [
+    "core",
+    "persist",
+    "gateway",
+    "gateway/auth",
+    "gateway/chain",
+    "gateway/commands",
+    "gateway/hgrm",
+    "gateway/outbound",
+    "gateway/views",
+    "gateway/wire",
+    "bench",
+];
+
 /// Whoever opens a file, or a part, reads first what it is for.
 #[test]
 fn every_file_opens_with_what_it_is() {
@@ -429,19 +436,7 @@ fn every_file_opens_with_what_it_is() {
         }
     }
     assert!(silent.is_empty(), "do not open with what they are:\n{}", silent.join("\n"));
-    for part in [
-        "core",
-        "persist",
-        "gateway",
-        "gateway/auth",
-        "gateway/chain",
-        "gateway/commands",
-        "gateway/outbound",
-        "gateway/views",
-        "gateway/wire",
-        "bench",
-        "scripts/operations",
-    ] {
+    for part in PARTS.iter().chain(&["scripts/operations"]) {
         let text =
             fs::read_to_string(root().join(part).join("README.md")).expect("each part has a README.md");
         assert!(text.starts_with("# "), "{part}/README.md has no title");
@@ -452,39 +447,14 @@ fn every_file_opens_with_what_it_is() {
 #[test]
 fn what_the_parts_name_is_there() {
     let mut missing = Vec::new();
-    for part in [
-        "",
-        "core",
-        "persist",
-        "gateway",
-        "gateway/auth",
-        "gateway/chain",
-        "gateway/commands",
-        "gateway/outbound",
-        "gateway/views",
-        "gateway/wire",
-        "bench",
-    ] {
+    for part in [""].iter().chain(&PARTS) {
         let text =
             fs::read_to_string(root().join(part).join("README.md")).expect("each part has a README.md");
         for name in text.split('`').skip(1).step_by(2).flat_map(alternatives) {
             let is_path = name.contains('/') && !name.starts_with('/') && !name.contains(['*', ' ', ':']);
-            let mut places = [
-                "",
-                "core/src",
-                "persist/src",
-                "gateway/src",
-                "gateway/auth/src",
-                "gateway/chain/src",
-                "gateway/commands/src",
-                "gateway/outbound/src",
-                "gateway/views/src",
-                "gateway/wire/src",
-            ]
-            .into_iter()
-            .map(str::to_owned);
-            let is_there = |at: String| root().join(at).join(&name).exists();
-            if is_path && !is_there(part.to_owned()) && !places.any(is_there) {
+            let sources = PARTS.iter().map(|part| format!("{part}/src"));
+            let mut places = [(*part).to_owned(), String::new()].into_iter().chain(sources);
+            if is_path && !places.any(|at| root().join(at).join(&name).exists()) {
                 missing.push(format!("{part}/README.md: {name}"));
             }
         }
