@@ -12,7 +12,6 @@
 
 pub(super) mod day;
 mod rows;
-mod zip;
 
 use crate::boot::{self, ViewFold};
 use crate::config::Config;
@@ -32,6 +31,8 @@ use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use zip::write::SimpleFileOptions;
+use zip::{DateTime, ZipWriter};
 
 /// A data folder's archive, and the markets that it is of.
 struct Opened {
@@ -134,7 +135,13 @@ fn packed(
     name: &str,
     out: &mut impl Write,
 ) -> Result<u64> {
-    zip::write(out, &format!("{name}.csv"), |member| rows::write(reader, market, kind, day, member))
+    let mut zip = ZipWriter::new_stream(out);
+    // When a file was made is no part of what it says: the same rows give the same bytes.
+    let options = SimpleFileOptions::default().last_modified_time(DateTime::default());
+    zip.start_file(format!("{name}.csv"), options)?;
+    let count = rows::write(reader, market, kind, day, &mut zip)?;
+    zip.finish()?;
+    Ok(count)
 }
 
 /// A line as `sha256sum` writes it.
