@@ -18,6 +18,9 @@ compile_error!("records are little-endian in memory and in files");
 /// Bytes of the longest body.
 pub const BODY_LEN: usize = 152;
 
+/// Longest grace of [`SetDisconnect`], in milliseconds.
+pub const GRACE_MAX_MS: u32 = 60_000;
+
 /// One request to change state. 184 bytes: with the ring's 8-byte stamp, three cache lines.
 #[derive(Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
@@ -369,7 +372,7 @@ body! {
     /// orders there, spot, perpetual and conditional ones. Each market and all of them are armed by themselves; the last connection
     /// that arms owns it, and a running grace ends with arming and disarming. [`Kind::OpenEpoch`] is the loss of every connection.
     /// Rejects: Malformed (an act that is none), AccountNotFound, MarketNotFound (not where a connection is lost), Malformed
-    /// (arming: a grace above 60,000).
+    /// (arming: a grace above [`GRACE_MAX_MS`]).
     pub struct SetDisconnect {
         pub account: AccountId,
         /// Where, on either side, or [`crate::ids::ALL_MARKETS`]. Where a connection is lost it is not looked at.

@@ -4,7 +4,7 @@
 //! account arms or disarms again within it keeps the orders. A new incarnation of the process is the loss of every
 //! connection, and gives each the whole grace from then on. What ends the orders is the engine's.
 
-use crate::command::SetDisconnect;
+use crate::command::{GRACE_MAX_MS, SetDisconnect};
 use crate::ids::{AccountId, MarketId};
 use crate::snapshot::{Reader, SnapshotError, ensure};
 use crate::state_hash::Bytes;
@@ -12,9 +12,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const MAGIC: [u8; 4] = *b"DSCN";
 const VERSION: u32 = 1;
-
-/// Longest grace, ms.
-pub(crate) const GRACE_MAX_MS: u32 = 60_000;
 
 /// See the module.
 #[derive(Default)]

@@ -1,8 +1,7 @@
 //! Orders of a connection that is gone (`disconnect.rs`): armed on request, ended when its grace is over.
 
 use super::{Engine, Outcome};
-use crate::command::{CancelAll, ConnectionAct, SetDisconnect};
-use crate::disconnect::GRACE_MAX_MS;
+use crate::command::{CancelAll, ConnectionAct, GRACE_MAX_MS, SetDisconnect};
 use crate::emit::Emitter;
 use crate::event::Sink;
 use crate::ids::{ALL_MARKETS, AccountId, MarketId};

@@ -13,8 +13,6 @@ use ringside_core::ids::{ALL_MARKETS, AccountId, MarketId};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Longest grace, in milliseconds.
-pub const GRACE_MAX_MS: u32 = 60_000;
 /// How long a full way to the engine is waited for.
 const AGAIN: Duration = Duration::from_millis(20);
 

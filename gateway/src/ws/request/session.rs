@@ -4,7 +4,7 @@
 //! before the next frame is looked at. What then waits is answered as it finishes. Nothing more is read while
 //! [`RUNNING_MAX`] requests wait or the client leaves its answers lying: its own socket holds it up, and nobody else.
 
-use super::super::armed::{Armed, GRACE_MAX_MS};
+use super::super::armed::Armed;
 use super::frame::{self, NO_ID, Request, Sent, Used};
 use super::methods::{self, Target};
 use crate::api::call::MAX_PATH_PARAMS;
@@ -22,6 +22,7 @@ use hyper::StatusCode;
 use hyper::header::HeaderValue;
 use hyper::http::request::Parts;
 use hyper::http::uri::PathAndQuery;
+use ringside_core::command::GRACE_MAX_MS;
 use ringside_wire::fault::Fault;
 use ringside_wire::refusal::Dialect;
 use serde_json::json;
