@@ -109,7 +109,7 @@ def find(folder, deadline):
     """The address of the exchange, and the market that the replay lists."""
     while time.monotonic() < deadline:
         for log in glob.glob(f"{folder}/**/server.log", recursive=True):
-            found = re.search(r"running on http://([0-9.:]+)/", open(log, encoding="utf-8").read())
+            found = re.search(r"running on +http://([0-9.:]+)/", open(log, encoding="utf-8").read())
             if found:
                 try:
                     for market in get(found.group(1), "/api/v1/spot/markets"):
