@@ -92,18 +92,6 @@ pub(crate) fn payment(quantity: Quantity, mark: Price, rate: Rate) -> Option<Mon
     narrow(floor_rate(floor_micros(owed.checked_neg()?)))
 }
 
-/// Start of the next interval after `now_ms`: the next whole multiple, in UTC. `interval_hours` > 0.
-pub(crate) const fn next_ms(now_ms: u64, interval_hours: u32) -> Option<u64> {
-    let interval_ms = interval_hours as u64 * 3_600_000;
-    match now_ms.checked_div(interval_ms) {
-        Some(past) => match past.checked_add(1) {
-            Some(next) => next.checked_mul(interval_ms),
-            None => None,
-        },
-        None => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,15 +149,6 @@ mod tests {
         assert_eq!(RULES.rate(10_000_000), Some(300_000));
         assert_eq!(RULES.rate(-10_000_000), Some(-300_000));
         assert_eq!(FundingRules { cap: -1, ..RULES }.rate(0), None);
-    }
-
-    #[test]
-    fn intervals_begin_at_whole_hours() {
-        const HOUR: u64 = 3_600_000;
-        assert_eq!(next_ms(HOUR - 1, 1), Some(HOUR));
-        assert_eq!(next_ms(HOUR, 1), Some(2 * HOUR));
-        assert_eq!(next_ms(9 * HOUR, 8), Some(16 * HOUR));
-        assert_eq!(next_ms(0, 0), None);
     }
 
     proptest! {

@@ -16,7 +16,6 @@ pub(crate) mod bankruptcy;
 pub mod bounds;
 pub mod bracket;
 pub mod fee;
-#[cfg_attr(not(test), expect(dead_code, reason = "the engine does not call all of it yet"))]
 pub mod funding;
 pub mod impact;
 pub(crate) mod index;
@@ -26,14 +25,11 @@ pub mod order_margin;
 pub mod position;
 pub mod preview;
 pub mod reduce_only;
-#[cfg_attr(not(test), expect(dead_code, reason = "the engine does not call all of it yet"))]
 pub(crate) mod settlement;
 pub mod takeover;
 #[cfg(test)]
 mod total;
-#[cfg_attr(not(test), expect(dead_code, reason = "the engine does not call all of it yet"))]
 pub(crate) mod trigger;
 pub mod units;
-#[cfg_attr(not(test), expect(dead_code, reason = "the engine does not call all of it yet"))]
 pub(crate) mod vip;
 pub(crate) mod window;

@@ -13,13 +13,12 @@ use super::index::{self, Index, Inputs, Quote};
 use super::mark::{self, Basis};
 use super::order_margin::{Bucket, Cross, Exposure, Reservation, margin, mark_on_tick, reference_price};
 use super::position::{Position, open_fees};
-use super::settlement::{IndexSamples, residue};
+use super::settlement::IndexSamples;
 use super::takeover::{Fund, Peak, fund_withdrawable, may_take, unwind_price, unwind_quantity, unwind_reach};
 use super::trigger::{self, Condition, Range, Trailing};
-use super::vip::{Hours, Standing, Tier, Tiers, Volume};
+use super::vip::{Tier, Tiers};
 use super::{fee, isolated, preview, reduce_only, units};
 use crate::command::Side;
-use crate::memory::Pages;
 use proptest::prelude::*;
 
 /// Small numbers, numbers of every size, and the ends of the range.
@@ -220,12 +219,11 @@ proptest! {
         Premiums { count: u32::MAX, weighted: i128::MAX }.with(a);
         FundingRules { interval_hours: a as u32, interest: b, damping: c, cap: d }.rate(e);
         funding::payment(a, b, c);
-        funding::next_ms(a as u64, b as u32);
 
         band::bound(side, a, b, positive(c));
         band::market_limit(side, a, b, positive(c));
         Band::new(a, b).map(|band| band.admits(c));
-        trigger::fires(Condition::Stop, side, a, Range::of(b).with(c));
+        trigger::fires(Condition::Stop, side, a, Range { low: b, high: c });
         trigger::is_callback(a);
         trigger::is_deferred(a, b, c);
         let callback = positive(d).min(trigger::CALLBACK_MAX);
@@ -243,24 +241,13 @@ proptest! {
             samples.mean();
             samples.at(time / 2);
         }
-        residue([a, b, c]);
     }
 
     #[test]
-    fn tiers_are_total([a, b, c, d, e, f, ..] in numbers(), hours in prop::array::uniform4(any::<u32>())) {
+    fn tiers_are_total([a, b, c, d, e, tier, ..] in numbers()) {
         let tiers = [0, a, b].map(|volume_min| Tier { volume_min, maker_rate: c, taker_rate: d });
         let tiers = Tiers::new(&tiers).or_else(|| Tiers::new(&tiers[..1])).unwrap();
-        let (mut pool, mut volume, mut standing) =
-            (Hours::new(4, 4, Pages::Small), Volume::default(), Standing::default());
-        let mut hours = hours;
-        hours.sort_unstable();
-        for (hour, value) in hours.into_iter().zip([c, d, e, f]) {
-            standing.at_midnight(&tiers, &volume, hour);
-            volume.roll(&mut pool, hour);
-            standing.at_hour(&tiers, &volume, hour);
-            volume.add(&mut pool, hour, value.saturating_abs());
-            standing.after_fill(&tiers, &volume);
-            tiers.of(standing.tier);
-        }
+        tiers.of(tiers.earned(e));
+        tiers.raises(tier as u8, e);
     }
 }

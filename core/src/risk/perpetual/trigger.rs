@@ -26,12 +26,6 @@ impl Range {
     pub(crate) const fn of(price: Price) -> Range {
         Range { low: price, high: price }
     }
-
-    /// With one more.
-    #[inline]
-    pub(crate) fn with(self, price: Price) -> Range {
-        Range { low: self.low.min(price), high: self.high.max(price) }
-    }
 }
 
 /// Whether an order fires. At placement, with the range of the watched price alone, it is refused instead.
@@ -85,9 +79,12 @@ impl Trailing {
         };
         if is_ahead { Some(Trailing { activation, callback, extreme: 0 }) } else { None }
     }
+}
 
+/// What one order does by itself: many are followed together (`trailing.rs`), and do the same.
+#[cfg(test)]
+impl Trailing {
     /// Whether the activation price was reached.
-    #[inline]
     pub(crate) const fn is_active(&self) -> bool {
         self.extreme != 0
     }
@@ -156,8 +153,7 @@ mod tests {
 
     #[test]
     fn stops_fire_at_their_price() {
-        let range = Range::of(100).with(90).with(110);
-        assert_eq!(range, Range { low: 90, high: 110 });
+        let range = Range { low: 90, high: 110 };
         for (condition, side, at, beyond) in [
             (Condition::Stop, Side::Buy, 110, 111),
             (Condition::Stop, Side::Sell, 90, 89),
