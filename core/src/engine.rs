@@ -44,7 +44,7 @@ use idempotency::Idempotency;
 use sources::Sources;
 
 /// Changes with every change of what commands do. State goes from one version to another by snapshot, not by replay.
-pub const ENGINE_VERSION: u32 = 15;
+pub const ENGINE_VERSION: u32 = 16;
 
 /// A replay that came to another state than the live engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -142,7 +142,7 @@ impl Perpetual {
             ensure(account < accounts, "terms without account")?;
             let record = read_account(reader)?;
             if record.pending != 0 {
-                state.pending.push(account);
+                state.pending.insert((record.pending_ms, account));
             }
             if record.countdown_ms != 0 {
                 state.dates.countdowns.add(record.countdown_ms, countdown(account, u32::MAX));

@@ -50,6 +50,7 @@ use order::Details;
 use order_index::OrderIndex;
 use plan::Plan;
 use shortfall::Shortfall;
+use std::collections::BTreeSet;
 use std::ops::Deref;
 use triggers::{Fresh, Triggers};
 use volume::Volumes;
@@ -112,8 +113,10 @@ pub(crate) struct State {
     /// What a market is to become.
     pub(crate) draft: Option<Box<Draft>>,
     pub(crate) volumes: Volumes,
-    /// Accounts with a scheduled downgrade, and some whose downgrade was dropped.
-    pub(crate) pending: Vec<AccountId>,
+    /// Accounts with a lower tier to come, by when, ms.
+    pub(crate) pending: BTreeSet<(i64, AccountId)>,
+    /// Accounts below it are judged by the tiers in force; all, unless those have just changed.
+    pub(crate) judged: AccountId,
     pub(crate) fee_burn_bps: u32,
     /// Lengths of the windows after a recovery: cancels only, post-only.
     pub(crate) recovery_ms: [i64; 2],
@@ -211,7 +214,8 @@ impl Perpetual {
                 limits: Limits::default(),
                 draft: None,
                 volumes: Volumes::new(accounts, pages),
-                pending: Vec::with_capacity(1024),
+                pending: BTreeSet::new(),
+                judged: AccountId::MAX,
                 fee_burn_bps: 0,
                 recovery_ms: [0; 2],
                 rules: 0,

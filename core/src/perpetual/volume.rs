@@ -96,23 +96,16 @@ impl Volumes {
         }
     }
 
-    /// The next entry that leaves V14 at `hour`.
-    pub(crate) fn leave_14(&mut self, hour: i64) -> Option<Entry> {
+    /// The next entry that V14 counts and is too old for it.
+    pub(crate) fn old_14(&self) -> Option<Entry> {
         let entry = *self.entries.get((self.counted - self.forgotten) as usize)?;
-        (entry.hour < hour - WINDOW_14_H).then(|| {
-            self.counted += 1;
-            entry
-        })
+        (entry.hour < self.hour - WINDOW_14_H).then_some(entry)
     }
 
-    /// The next entry that leaves V30 at `hour`, and is forgotten. V14 must have left it before.
-    pub(crate) fn leave_30(&mut self, hour: i64) -> Option<Entry> {
+    /// The first entry, where it is too old for V30. V14 left it before.
+    pub(crate) fn old_30(&self) -> Option<Entry> {
         let entry = *self.entries.front()?;
-        (entry.hour < hour - WINDOW_30_H).then(|| {
-            self.entries.pop_front();
-            self.forgotten += 1;
-            entry
-        })
+        (entry.hour < self.hour - WINDOW_30_H).then_some(entry)
     }
 }
 
@@ -128,7 +121,10 @@ mod tests {
             volumes.add_to(1, &mut record, value);
         }
         assert_eq!((record.volume, record.volume_30), (Money::MAX, Money::MAX));
-        assert_eq!(volumes.leave_14(7 + WINDOW_14_H + 1).unwrap().volume, Money::MAX);
-        assert_eq!(volumes.leave_30(7 + WINDOW_30_H + 1).unwrap().volume, Money::MAX);
+        volumes.hour = 7 + WINDOW_14_H + 1;
+        assert_eq!(volumes.old_14().unwrap().volume, Money::MAX);
+        assert_eq!(volumes.old_30(), None);
+        volumes.hour = 7 + WINDOW_30_H + 1;
+        assert_eq!(volumes.old_30().unwrap().volume, Money::MAX);
     }
 }

@@ -3,11 +3,12 @@
 //! A unit is a thing done, never a thing looked at: an order that ends, with those attached to it, or is shortened; a trigger that
 //! fires, to the end of its order; a countdown; a connection whose grace is over; a position that pays funding, or is settled; the match
 //! of an order of a liquidation or of the fund; a takeover; a counterparty that is deleveraged, with its orders; who is weighed for a
-//! loss that is shared, or gives back of it; an account whose orders are ended where less than a changed lot is left of them; a warning.
+//! loss that is shared, or gives back of it; an account whose orders are ended where less than a changed lot is left of them; a warning;
+//! an hour of an account that leaves a window of its volume; a lower tier that comes due; an account that a new table of tiers judges.
 //! Every command has one for what it asks for itself.
 //!
 //! What is left over waits in the state: orders to be trimmed here, triggers in batches by market (`triggers.rs`), expiries in their
-//! heaps, funding, settlement and remainders of a changed lot in their market, liquidations in the marks of `liquidation_index.rs`, a
+//! heaps, funding, settlement and remainders of a changed lot in their market, hours in their queue, liquidations in the marks of `liquidation_index.rs`, a
 //! loss that is shared with those who share it (`shortfall.rs`). Funding and settlement come before liquidations: nobody is judged with
 //! an unpaid hour, or a position that has a price already, and no liquidation goes on before all are done, nor before a loss that is
 //! shared is shared to the end.
@@ -49,6 +50,8 @@ pub(crate) struct Work {
     pub(crate) closing: u128,
     /// Markets, a bit each, whose lot changed and whose accounts are not looked at to the end.
     pub(crate) odd: u128,
+    /// Hours that have passed are not rolled to the end, or accounts not judged by a new table of tiers.
+    pub(crate) rolls: bool,
     /// Until when, ms, dates and countdowns are to expire that had no unit; 0: none wait.
     pub(crate) dates_ms: i64,
 }
@@ -68,6 +71,7 @@ impl Default for Work {
             unpaid: 0,
             closing: 0,
             odd: 0,
+            rolls: false,
             dates_ms: 0,
         }
     }
@@ -101,7 +105,7 @@ impl State {
     #[inline(always)]
     pub(crate) fn has_backlog(&self) -> bool {
         let work = &self.work;
-        (work.dates_ms != 0) | ((work.unpaid | work.closing | work.odd) != 0) | work.fund
+        (work.dates_ms != 0) | ((work.unpaid | work.closing | work.odd) != 0) | work.fund | work.rolls
             || work.scan
             || work.paused.is_some()
             || !work.trims.is_empty()

@@ -2,7 +2,7 @@
 
 use crate::support::perpetual::{BTC, Venue, dec, no_fees, usd};
 use ringside_core::command::*;
-use ringside_core::event::{self, Event, Execution};
+use ringside_core::event::{self, Event, Execution, VipChange};
 use ringside_core::ids::{FIRST_PERPETUAL, padded};
 use ringside_core::reject::Reject;
 use ringside_core::{Engine, EngineConfig};
@@ -61,22 +61,26 @@ impl Crowd {
     fn work_off_beside_snapshots(&mut self) -> usize {
         let mut commands = 0;
         while self.engine.has_backlog() {
-            let mut saved = Vec::new();
-            self.engine.save(&mut saved);
-            let mut again = Engine::load(&EngineConfig::SMALLEST, &saved).expect("its own snapshot");
-            assert_eq!(again.state_hash(), self.engine.state_hash());
-            assert!(again.has_backlog());
-            again.check_invariants().unwrap();
-            self.give(AdvanceTime {});
-            let sequence = again.sequence() + 1;
-            let command = Command { sequence, time_ns: self.time_ns, ..Command::new(AdvanceTime {}) };
-            let mut events = Vec::new();
-            again.apply(&command, &mut events);
-            assert!(events == self.events, "the same command tells the same");
-            assert_eq!(again.state_hash(), self.engine.state_hash());
+            self.work_off_once_beside_a_snapshot();
             commands += 1;
         }
         commands
+    }
+
+    fn work_off_once_beside_a_snapshot(&mut self) {
+        let mut saved = Vec::new();
+        self.engine.save(&mut saved);
+        let mut again = Engine::load(&EngineConfig::SMALLEST, &saved).expect("its own snapshot");
+        assert_eq!(again.state_hash(), self.engine.state_hash());
+        assert!(again.has_backlog());
+        again.check_invariants().unwrap();
+        self.give(AdvanceTime {});
+        let sequence = again.sequence() + 1;
+        let command = Command { sequence, time_ns: self.time_ns, ..Command::new(AdvanceTime {}) };
+        let mut events = Vec::new();
+        again.apply(&command, &mut events);
+        assert!(events == self.events, "the same command tells the same");
+        assert_eq!(again.state_hash(), self.engine.state_hash());
     }
 
     /// What the last command did: triggers fired, and orders ended otherwise than by a match.
@@ -661,6 +665,87 @@ fn a_changed_lot_that_waits_survives_a_snapshot() {
         crowd.work_off_beside_snapshots();
         assert_eq!(crowd.engine.perpetual_orders().count(), left, "{value}");
     }
+}
+
+/// Fee tiers that the last command moved or noted, by change.
+fn moved_tiers(crowd: &Crowd, change: VipChange) -> Vec<u32> {
+    let told = crowd.events.iter().filter_map(Event::get::<event::VipChanged>);
+    told.filter(|told| told.change == change as u8).map(|told| told.account).collect()
+}
+
+/// Works off what waits below snapshots, no more than 8 tiers a command; whose tiers were told of.
+fn tiers_by_and_by(crowd: &mut Crowd, change: VipChange) -> Vec<u32> {
+    let mut told = moved_tiers(crowd, change);
+    while crowd.engine.has_backlog() {
+        crowd.work_off_once_beside_a_snapshot();
+        let of_one = moved_tiers(crowd, change);
+        assert!(of_one.len() <= 8, "{}", of_one.len());
+        told.extend(of_one);
+    }
+    told
+}
+
+/// Volume that leaves its windows, lower tiers that come due at midnight, and a new table of tiers are worked off account by account,
+/// each once, whatever command comes, also below a snapshot.
+#[test]
+fn tiers_change_by_and_by() {
+    const HOUR_NS: i64 = 3_600_000_000_000;
+    let mut venue = Venue::trading("60000");
+    no_fees(&mut venue);
+    venue.ok(ActivateRule { rule: rule::WORK_MAX, value: 8 });
+    let tier = |volume| SetVipTier { tier: 1, count: 2, volume: usd(volume), maker_rate: 0, taker_rate: 0 };
+    venue.ok(tier("500"));
+    let seller = venue.account("100000000");
+    let mut crowd = Crowd::new(venue);
+    let mut buyers = Vec::new();
+    for number in 0..40 {
+        let account = crowd.account(79, number, "10000");
+        let buy = crowd.order(account, Side::Buy, "0.01", "60000");
+        crowd.give(buy);
+        let sell = crowd.order(seller, Side::Sell, "0.01", "60000");
+        crowd.give(sell);
+        assert!(moved_tiers(&crowd, VipChange::UpgradeImmediate).contains(&account));
+        buyers.push(account);
+    }
+
+    // A table that gives them less, and one that gives it back before all are judged by the first.
+    assert_eq!(crowd.give(tier("1000")).reject, 0);
+    assert!(crowd.engine.has_backlog());
+    assert_eq!(tiers_by_and_by(&mut crowd, VipChange::DowngradeScheduled), buyers);
+    assert_eq!(crowd.give(tier("500")).reject, 0);
+    assert_eq!(tiers_by_and_by(&mut crowd, VipChange::DowngradeScheduled), [0u32; 0]);
+
+    // The hour leaves the window of 14 days.
+    crowd.time_ns += 336 * HOUR_NS;
+    crowd.give(AdvanceTime {});
+    assert_eq!(tiers_by_and_by(&mut crowd, VipChange::DowngradeScheduled), [0u32; 0]);
+    crowd.time_ns += HOUR_NS;
+    crowd.give(AdvanceTime {});
+    let mut everybody = tiers_by_and_by(&mut crowd, VipChange::DowngradeScheduled);
+    everybody.sort_unstable();
+    let mut expected = buyers.clone();
+    expected.push(seller);
+    expected.sort_unstable();
+    assert_eq!(everybody, expected);
+
+    // Midnight.
+    crowd.time_ns += 24 * HOUR_NS;
+    crowd.give(AdvanceTime {});
+    assert_eq!(tiers_by_and_by(&mut crowd, VipChange::DowngradeApplied), expected);
+
+    // And the window of 30 days, where nothing is told.
+    crowd.time_ns += 360 * HOUR_NS;
+    crowd.give(AdvanceTime {});
+    assert!(crowd.engine.has_backlog());
+    assert!(crowd.work_off_beside_snapshots() >= 4);
+    let buy = crowd.order(buyers[0], Side::Buy, "0.01", "60000");
+    crowd.give(buy);
+    let sell = crowd.order(seller, Side::Sell, "0.01", "60000");
+    crowd.give(sell);
+    let told: Vec<event::VipChanged> = crowd.events.iter().filter_map(Event::get).copied().collect();
+    assert_eq!(told.len(), 2);
+    assert!(told.iter().all(|told| (told.volume, told.volume_30) == (usd("600"), usd("600"))), "{told:?}");
+    crowd.prove();
 }
 
 /// How much one command may do is between 8 and 65,536.

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// BLAKE3 of all segments of [`MILLION`] commands of the flow of [`SEED`], one after the other.
-const JOURNAL: &str = "1094dbbfcaeaf577c1754b2cb676f7b931810069376ab5cbd98aca0ab7f1f9cc";
+const JOURNAL: &str = "5c721872f2567c184d352a00c4bc3cb5f2e8141f639f675dc7bc53050e4ff8a6";
 /// Hash of the engine's state after them. Belongs to `ENGINE_VERSION`, as the vectors of core's replay tests do.
 const STATE: &str = "f5b7bc7db3e93a094ccaebf880ab69d4";
 const SEED: u64 = 20_263;

@@ -263,7 +263,8 @@ impl State {
         let tiers = Tiers::new(&rows[..count]).filter(|_| new.has_sound_rates());
         self.tiers = tiers.ok_or(Reject::ParameterOutOfRange)?;
         self.tell_vip_tier(tier);
-        self.judge_tiers(self.now_ms.div_euclid(HOUR_MS));
+        self.judged = 0;
+        self.work.rolls |= !self.judge_accounts();
         Ok(())
     }
 

@@ -493,6 +493,9 @@ impl Perpetual {
         }
         self.finish_remainders();
         self.settle_down();
+        if self.state.work.rolls {
+            self.state.roll_hours();
+        }
     }
 
     /// What follows: trim, triggers, what is fixed of funding and settlement, liquidation scan, until nothing changes: what a
@@ -516,7 +519,7 @@ impl State {
     /// Only what follows leaves something over.
     #[inline(always)]
     fn is_settled(&self) -> bool {
-        debug_assert!(self.work.odd != 0 || !self.has_backlog());
+        debug_assert!(self.work.odd != 0 || self.work.rolls || !self.has_backlog());
         let is_rechecked = self.rechecks.peek().is_some_and(|recheck| recheck.0.0 <= self.now_ms);
         (self.alert == 0)
             & (self.moved == 0)

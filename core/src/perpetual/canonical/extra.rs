@@ -51,6 +51,8 @@ byte_enum! {
         Sharing = 10,
         /// Markets whose lot changed and whose accounts are not looked at to the end.
         Odd = 11,
+        /// Hours of volume that are not rolled to the end, and accounts that a new table does not judge yet.
+        Rolls = 12,
     }
 }
 
@@ -104,6 +106,7 @@ impl State {
             Section::Closing => self.work.closing != 0,
             Section::Sharing => self.shared().next().is_some(),
             Section::Odd => self.work.odd != 0,
+            Section::Rolls => self.work.rolls,
         }
     }
 
@@ -132,6 +135,10 @@ impl State {
             Section::Closing => self.write_closing(out),
             Section::Sharing => self.write_sharing(out),
             Section::Odd => self.write_odd(out),
+            Section::Rolls => {
+                put(out, (self.volumes.counted - self.volumes.forgotten) as i64);
+                put(out, self.judged.into());
+            }
         }
     }
 
@@ -162,6 +169,7 @@ impl State {
             Section::Closing => self.read_closing(reader, accounts),
             Section::Sharing => self.read_sharing(reader),
             Section::Odd => self.read_odd(reader, accounts),
+            Section::Rolls => self.read_rolls(reader),
         }
     }
 
@@ -424,6 +432,14 @@ impl State {
             self.work.odd |= 1 << index;
         }
         ensure(self.work.odd != 0, "no lot changed")
+    }
+
+    fn read_rolls(&mut self, reader: &mut Reader<'_>) -> Read<()> {
+        let (counted, judged) = (reader.i64()?, word_of(reader)?);
+        let counted = u64::try_from(counted).ok().filter(|&counted| counted <= self.volumes.counted);
+        self.volumes.counted = counted.ok_or_else(|| invalid("hours that left too early"))?;
+        (self.judged, self.work.rolls) = (judged, true);
+        Ok(())
     }
 
     /// Losses that are being shared: that of liquidations as of market -1, those of settlements.

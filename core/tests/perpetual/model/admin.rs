@@ -471,9 +471,8 @@ impl Model {
         }
         self.tiers = tiers;
         self.tell_tier(set.tier as usize);
-        for account in 0..self.accounts.len() as AccountId {
-            self.judge_downgrade(account, self.now_ms());
-        }
+        self.unjudged = Some(0);
+        self.roll_waits |= !self.judge_all();
         Ok(Outcome::default())
     }
 

@@ -82,10 +82,9 @@ impl Model {
         floor_div(value * base * affiliate, E8 * 10_000).min(fee)
     }
 
-    /// Volume of the hour `last` and the `hours` before it.
-    pub fn volume(&self, account: AccountId, last: i64, hours: i64) -> i128 {
-        let volumes = &self.account(account).volumes;
-        volumes.iter().filter(|&(&hour, _)| hour >= last - hours && hour <= last).map(|(_, v)| v).sum()
+    /// Volume of 14 days (0) or of 30 (1).
+    pub fn volume(&self, account: AccountId, days: usize) -> i128 {
+        self.account(account).volumes[days].values().sum()
     }
 
     /// The tier that the table gives.
@@ -93,16 +92,8 @@ impl Model {
         self.tiers.iter().rposition(|tier| tier.volume <= volume).unwrap_or(0) as u8
     }
 
-    fn tell_vip(
-        &mut self,
-        account: AccountId,
-        change: VipChange,
-        from: u8,
-        to: u8,
-        hour: i64,
-        effective: i64,
-    ) {
-        let (volume, volume_30) = (self.volume(account, hour, 336), self.volume(account, hour, 720));
+    fn tell_vip(&mut self, account: AccountId, change: VipChange, (from, to): (u8, u8), effective_ms: i64) {
+        let (volume, volume_30) = (self.volume(account, 0), self.volume(account, 1));
         self.output.fact(event::VipChanged {
             account,
             change: change as u8,
@@ -111,27 +102,31 @@ impl Model {
             reserved: 0,
             volume: narrow(volume),
             volume_30: narrow(volume_30),
-            effective_ms: effective,
+            effective_ms,
         });
     }
 
     /// Volume of a fill, and the upgrade that it may bring.
     pub(super) fn traded(&mut self, account: AccountId, value: i128) {
         let hour = self.running_hour();
-        *self.account_mut(account).volumes.entry(hour).or_default() += value;
+        for days in 0..2 {
+            if !self.account(account).volumes[days].contains_key(&hour) {
+                self.traders[days].push_back((hour, account));
+            }
+            *self.account_mut(account).volumes[days].entry(hour).or_default() += value;
+        }
         self.judge_upgrade(account);
     }
 
     /// A higher tier at once; the volume regained drops what is pending.
     fn judge_upgrade(&mut self, account: AccountId) {
-        let hour = self.running_hour();
-        let (held, earned) = (self.account(account).tier, self.earned_tier(self.volume(account, hour, 336)));
+        let (held, earned) = (self.account(account).tier, self.earned_tier(self.volume(account, 0)));
         if earned > held {
             let now = self.now_ms();
             let terms = self.account_mut(account);
             terms.tier = earned;
             terms.pending = None;
-            self.tell_vip(account, VipChange::UpgradeImmediate, held, earned, hour, now);
+            self.tell_vip(account, VipChange::UpgradeImmediate, (held, earned), now);
         } else if earned == held {
             self.account_mut(account).pending = None;
         }
@@ -139,32 +134,65 @@ impl Model {
 
     /// A lower tier is noted for the next midnight.
     pub(super) fn judge_downgrade(&mut self, account: AccountId, at_ms: i64) {
-        let hour = self.running_hour();
-        let (held, earned) = (self.account(account).tier, self.earned_tier(self.volume(account, hour, 336)));
+        let (held, earned) = (self.account(account).tier, self.earned_tier(self.volume(account, 0)));
         if earned >= held {
             self.account_mut(account).pending = None;
         } else if self.account(account).pending.is_none() {
             let effective_ms = (at_ms.div_euclid(DAY_MS) + 1) * DAY_MS;
             self.account_mut(account).pending = Some(Pending { from: held, to: earned, effective_ms });
-            self.tell_vip(account, VipChange::DowngradeScheduled, held, earned, hour, effective_ms);
+            self.tell_vip(account, VipChange::DowngradeScheduled, (held, earned), effective_ms);
         }
     }
 
-    /// Hour and day rolls (`risk.md` 9), one hour after the other.
+    /// Hour and day rolls (`risk.md` 9), one hour after the other, then those whom a new table judges, as far as there are units.
     pub(super) fn roll_hours(&mut self) {
-        let now = self.now_ms().div_euclid(HOUR_MS);
-        while self.running_hour() < now {
-            let (last, hour) = (self.running_hour(), self.running_hour() + 1);
-            if hour % 24 == 0 {
-                self.take_schedule(hour * HOUR_MS);
-                self.apply_pending(last, hour * HOUR_MS);
-            }
-            self.hour = Some(hour);
+        self.roll_waits = !self.roll() || !self.judge_all();
+        if !self.roll_waits {
+            // Nobody else's tier changes.
             for account in 0..self.accounts.len() as AccountId {
-                self.account_mut(account).volumes.retain(|&of, _| of >= hour - 720);
-                self.judge_downgrade(account, hour * HOUR_MS);
+                self.judge_downgrade(account, self.now_ms());
             }
         }
+    }
+
+    fn roll(&mut self) -> bool {
+        let now = self.now_ms().div_euclid(HOUR_MS);
+        loop {
+            if !self.leave_windows() {
+                return false;
+            }
+            let hour = self.running_hour() + 1;
+            if hour > now {
+                return true;
+            }
+            if hour % 24 == 0 {
+                self.take_schedule(hour * HOUR_MS);
+                if !self.apply_pending(hour * HOUR_MS) {
+                    return false;
+                }
+            }
+            self.hour = Some(hour);
+        }
+    }
+
+    /// Hours that are too old leave, those of 30 days first, each hour's as they traded. Whether there were units enough.
+    fn leave_windows(&mut self) -> bool {
+        let running = self.running_hour();
+        for (days, hours) in [(1, 720), (0, 336)] {
+            while let Some(&(hour, account)) = self.traders[days].front()
+                && hour < running - hours
+            {
+                if !self.take_unit() {
+                    return false;
+                }
+                self.traders[days].pop_front();
+                self.account_mut(account).volumes[days].remove(&hour);
+                if days == 0 {
+                    self.judge_downgrade(account, running * HOUR_MS);
+                }
+            }
+        }
+        true
     }
 
     /// A schedule that waits for this midnight holds from it on, for those whose lower tier comes due as well.
@@ -178,25 +206,44 @@ impl Model {
         for tier in 0..self.tiers.len() {
             self.tell_tier(tier);
         }
-        for account in 0..self.accounts.len() as AccountId {
-            self.judge_downgrade(account, midnight_ms);
-        }
+        self.unjudged = Some(0);
     }
 
-    /// At midnight, before the roll of the bucket: the hour before it still runs.
-    fn apply_pending(&mut self, last: i64, midnight_ms: i64) {
-        for account in 0..self.accounts.len() as AccountId {
-            let Some(pending) = self.account(account).pending else { continue };
-            if pending.effective_ms > midnight_ms {
-                continue;
+    /// Judges accounts by a new table of tiers, a unit each. Whether all are.
+    pub(super) fn judge_all(&mut self) -> bool {
+        while let Some(next) = self.unjudged {
+            if next as usize >= self.accounts.len() {
+                self.unjudged = None;
+                break;
             }
-            let (held, earned) =
-                (self.account(account).tier, self.earned_tier(self.volume(account, last, 336)));
+            if !self.take_unit() {
+                return false;
+            }
+            self.unjudged = Some(next + 1);
+            self.judge_downgrade(next, self.now_ms());
+        }
+        true
+    }
+
+    /// At midnight, before the roll of the bucket: the hour before it still runs. By when it was due, then by account.
+    fn apply_pending(&mut self, midnight_ms: i64) -> bool {
+        let pending = |account: AccountId| self.account(account).pending.map(|pending| pending.effective_ms);
+        let mut due: Vec<(i64, AccountId)> = (0..self.accounts.len() as AccountId)
+            .filter_map(|account| pending(account).map(|effective_ms| (effective_ms, account)))
+            .filter(|(effective_ms, _)| *effective_ms <= midnight_ms)
+            .collect();
+        due.sort_unstable();
+        for (_, account) in due {
+            if !self.take_unit() {
+                return false;
+            }
+            let (held, earned) = (self.account(account).tier, self.earned_tier(self.volume(account, 0)));
             self.account_mut(account).pending = None;
             if earned < held {
                 self.account_mut(account).tier = earned;
-                self.tell_vip(account, VipChange::DowngradeApplied, held, earned, last, midnight_ms);
+                self.tell_vip(account, VipChange::DowngradeApplied, (held, earned), midnight_ms);
             }
         }
+        true
     }
 }

@@ -193,8 +193,8 @@ pub struct Account {
     pub promo_until: i64,
     pub tier: u8,
     pub pending: Option<Pending>,
-    /// Traded value by UTC hour.
-    pub volumes: BTreeMap<i64, i128>,
+    /// Traded value by UTC hour, as far as it counts for 14 and for 30 days.
+    pub volumes: [BTreeMap<i64, i128>; 2],
     /// By market, or ALL_MARKETS.
     pub countdowns: BTreeMap<MarketId, Countdown>,
     /// When each scope was warned last, ms: by market of an isolated position, or ALL_MARKETS.
@@ -215,7 +215,7 @@ impl Account {
             promo_until: 0,
             tier: 0,
             pending: None,
-            volumes: BTreeMap::new(),
+            volumes: Default::default(),
             countdowns: BTreeMap::new(),
             calls: BTreeMap::new(),
         }
@@ -363,8 +363,14 @@ pub struct Model {
     /// Highest equity of the fund by UTC minute.
     pub fund_equities: BTreeMap<i64, i128>,
     pub deficit: bool,
-    /// The running hour, as of the last tick.
+    /// The running hour, as of the last roll.
     pub hour: Option<i64>,
+    /// Who traded first in an hour, and next, as long as that counts for 14 and for 30 days.
+    pub traders: [VecDeque<(i64, AccountId)>; 2],
+    /// The first account that a new table of tiers has not judged.
+    pub unjudged: Option<AccountId>,
+    /// Hours or judgements that had no unit.
+    pub roll_waits: bool,
     /// Accounts that the running command must test.
     pub suspects: BTreeSet<AccountId>,
     /// How many units a command has, and the running one has left.
@@ -444,6 +450,9 @@ impl Model {
             fund_equities: BTreeMap::new(),
             deficit: false,
             hour: None,
+            traders: Default::default(),
+            unjudged: None,
+            roll_waits: false,
             suspects: BTreeSet::new(),
             units_max: 256,
             units: 0,
@@ -553,6 +562,9 @@ impl Model {
             self.run_dates();
             self.look_for_remainders();
             self.settle_down();
+            if self.roll_waits {
+                self.roll_hours();
+            }
             if done.account != FUND {
                 self.settle_first(done.account);
             }
@@ -656,7 +668,7 @@ impl Model {
     /// Whether anything waits.
     pub fn backlog(&self) -> bool {
         let looks = self.markets.iter().any(|market| market.looked_at.is_some());
-        self.has_left_over() || self.fund_waits || self.dates_until.is_some() || looks
+        self.has_left_over() || self.fund_waits || self.dates_until.is_some() || looks || self.roll_waits
     }
 
     /// The same on the spot side as well.
