@@ -28,7 +28,7 @@ use ringside_commands::ingress::{CommandProducer, DiskHeadroom, EngineState};
 use ringside_core::command::{Body, Command, PerpetualState};
 use ringside_core::pin::pin_current_thread;
 use ringside_persist::recover::follower::FollowerStatus;
-use ringside_persist::storage::disk::{Lock, make_folder};
+use ringside_persist::storage::disk::{Lock, make_folder, unsure_file_system};
 use ringside_persist::write::status::Pressure;
 use ringside_views::perpetual::market::PerpetualMarket;
 pub(crate) use stages::ViewFold;
@@ -68,6 +68,15 @@ pub fn run_and_tell(
         let _ = out.flush();
     };
     make_data_folder(&config)?;
+    if config.test_deployment
+        && !config.any_file_system
+        && let Some(file_system) = unsure_file_system(&config.data_dir)?
+    {
+        tracing::warn!(
+            file_system,
+            "not known to keep what it synced: a production deployment is refused here"
+        );
+    }
     // First, and to the very end: others write to the folder as well, from the log of API keys to the archive.
     let taken = take_folder(&config, &clock)?;
     let (auth, found) = Authenticator::open(&config.auth())?;

@@ -233,7 +233,7 @@ settings! {
     storage: StorageKind = StorageKind::Auto;
     /// A sync of the journal that takes longer holds new orders off until it is done; what reduces and cancels goes on.
     flush_shed: Duration = Duration::from_millis(250);
-    /// Whether the journal may lie on a file system that is not known to keep what it synced.
+    /// Whether the journal may lie on a file system that is not known to keep what it synced; on a test deployment it may.
     any_file_system: bool = false;
     /// Length of one journal segment.
     segment_len: Size = Size::mebibytes(64);

@@ -23,8 +23,6 @@ const STOCK: i64 = 5_000_000;
 /// Runs until it is told to stop.
 pub(super) fn run(mut config: Config) -> Result<(), BootError> {
     config.test_deployment = true;
-    // What is invented need not outlive a power cut.
-    config.any_file_system = true;
     config.weight_per_minute = config.weight_per_minute.max(WEIGHT_PER_MINUTE);
     past::write(&config, &Clock::SYSTEM)?;
     let admin_key = config.admin_key.as_ref().map(|key| key.text().to_owned());

@@ -30,6 +30,33 @@ fn killed_at_any_moment_of_its_first_start_it_is_open_after_the_next() {
     }
 }
 
+/// Where synced bytes are not known to stay, a test deployment says so and starts, and production is refused.
+#[test]
+fn a_file_system_that_is_not_known_is_for_tests_alone() {
+    let memory = Path::new("/dev/shm");
+    if !memory.is_dir() {
+        eprintln!("skipped: there is no /dev/shm");
+        return;
+    }
+    let folder = Folder(memory.join(format!("ringside-first-start-{}", std::process::id())));
+    let _ = std::fs::remove_dir_all(&folder.0);
+    std::fs::create_dir(&folder.0).unwrap();
+    let path = folder.0.join("log");
+    let log = std::fs::File::create(&path).unwrap();
+    let (child, told) = start_logged(&folder.0, log.into(), |command| {
+        command.env_remove("RINGSIDE_ANY_FILE_SYSTEM");
+    });
+    get(&address(&told, "running on"), "/readyz", &[]);
+    stop(child);
+    let log = std::fs::read_to_string(path).unwrap();
+    assert!(log.contains("not known to keep what it synced") && log.contains("tmpfs"), "{log}");
+
+    let mut production = ringside(&folder.0);
+    production.env_remove("RINGSIDE_ANY_FILE_SYSTEM").env("RINGSIDE_TEST_DEPLOYMENT", "false");
+    let output = production.output().unwrap();
+    assert!(!output.status.success() && said(&output).contains("tmpfs"), "{}", said(&output));
+}
+
 /// C-38: a folder that an operator made for all, and an archive of an earlier build.
 #[test]
 fn others_are_let_into_nothing() {

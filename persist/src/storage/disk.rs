@@ -22,6 +22,18 @@ const HOLD_NAME: &str = "hold";
 /// So long a lock is waited for that another process may only be looking at.
 const LOOKED_AT: Duration = Duration::from_millis(100);
 
+/// The file system of a directory, where it is none that is known to keep what it synced.
+///
+/// Errors: I/O.
+pub fn unsure_file_system(directory: &Path) -> Result<Option<String>, PersistError> {
+    let shown = directory.display().to_string();
+    let device = fs::metadata(directory).map_err(PersistError::io("inspect", &shown))?.dev();
+    // Of this thread: `self` would be the first thread, whose mounts may be others.
+    let mounts = fs::read_to_string("/proc/thread-self/mountinfo").unwrap_or_default();
+    let file_system = file_system_of(device, &mounts).unwrap_or("an unknown file system");
+    Ok((!FILE_SYSTEMS.contains(&file_system)).then(|| file_system.to_owned()))
+}
+
 /// A directory on a disk.
 pub struct Disk {
     directory: PathBuf,
@@ -37,17 +49,8 @@ impl Disk {
         let shown = directory.display().to_string();
         make_folder(directory).map_err(PersistError::io("create", &shown))?;
         let handle = fs::File::open(directory).map_err(PersistError::io("open", &shown))?;
-        if !any_file_system {
-            let device = handle.metadata().map_err(PersistError::io("inspect", &shown))?.dev();
-            // Of this thread: `self` would be the first thread, whose mounts may be others.
-            let mounts = fs::read_to_string("/proc/thread-self/mountinfo").unwrap_or_default();
-            let file_system = file_system_of(device, &mounts).unwrap_or("an unknown file system");
-            if !FILE_SYSTEMS.contains(&file_system) {
-                return Err(PersistError::FileSystem {
-                    directory: shown,
-                    file_system: file_system.to_string(),
-                });
-            }
+        if !any_file_system && let Some(file_system) = unsure_file_system(directory)? {
+            return Err(PersistError::FileSystem { directory: shown, file_system });
         }
         if method == Method::Mapped {
             crate::storage::mapped::install_fault_handler();
