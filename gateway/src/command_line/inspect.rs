@@ -16,7 +16,7 @@ use ringside_core::reject::Reject;
 use ringside_persist::read::look::look;
 use ringside_views::Views;
 use ringside_wire::address::{address_text, parse_address};
-use ringside_wire::decimal::{write_amount, write_entry, write_total};
+use ringside_wire::number::{Amount, Total, Units};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::str::FromStr;
@@ -222,8 +222,8 @@ fn state(engine: &Engine, views: &Views, account: Option<AccountId>) -> Value {
             json!({
                 "symbol": market.symbol(),
                 "state": format!("{:?}", market.state),
-                "mark": text(|out| write_entry(out, market.mark())),
-                "index": text(|out| write_entry(out, market.index())),
+                "mark": Units(market.mark()),
+                "index": Units(market.index()),
                 "holders": market.holders().len(),
                 "bids": book.map(|book| levels(book.bids())).unwrap_or_default(),
                 "asks": book.map(|book| levels(book.asks())).unwrap_or_default(),
@@ -253,8 +253,8 @@ fn of_account(views: &Views, account: AccountId) -> Value {
         .map(|row| {
             json!({
                 "token": views.markets().asset_name(row.asset),
-                "available": text(|out| write_amount(out, row.available)),
-                "frozen": text(|out| write_amount(out, row.frozen)),
+                "available": Amount(row.available),
+                "frozen": Amount(row.frozen),
             })
         })
         .collect();
@@ -282,14 +282,6 @@ fn of_account(views: &Views, account: AccountId) -> Value {
 }
 
 /// Price and total of the best levels.
-fn levels(levels: impl Iterator<Item = (i64, i128)>) -> Vec<[String; 2]> {
-    let shown = |(price, total)| [text(|out| write_entry(out, price)), text(|out| write_total(out, total))];
-    levels.take(LEVELS).map(shown).collect()
-}
-
-/// What a writer of numbers writes.
-fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
-    let mut out = Vec::new();
-    write(&mut out);
-    String::from_utf8(out).unwrap_or_default()
+fn levels(levels: impl Iterator<Item = (i64, i128)>) -> Vec<(Units, Total)> {
+    levels.take(LEVELS).map(|(price, total)| (Units(price), Total(total))).collect()
 }

@@ -8,6 +8,7 @@ use crate::config::Config;
 use parking_lot::{Mutex, RwLock};
 use ringside_auth::login::NonceBudget;
 use ringside_auth::nonce::Nonce;
+use ringside_wire::account::operator::Ban;
 use ringside_wire::fault::Fault;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -197,6 +198,25 @@ impl Limits {
         // What brought it is served with it, also where it ends in the same minute.
         client.refused.store(0, Ordering::Relaxed);
         until_ms
+    }
+
+    /// Those that are banned, at most so many: whose bans end last come first.
+    pub fn bans(&self, now_ms: i64, most: usize) -> Vec<Ban> {
+        let clients = self.clients.read();
+        let mut bans: Vec<Ban> = clients
+            .iter()
+            .filter_map(|(who, client)| {
+                let Who::Address(ip) = who else { return None };
+                let starts = client.bans.lock();
+                let until = client.banned_until_ms.load(Ordering::Relaxed);
+                let since = *starts.last().filter(|_| now_ms < until)?;
+                Some(Ban { address: ip.to_string(), count: starts.len(), since, until })
+            })
+            .collect();
+        drop(clients);
+        bans.sort_unstable_by(|one, other| (other.until, &one.address).cmp(&(one.until, &other.address)));
+        bans.truncate(most);
+        bans
     }
 
     /// Drops addresses that nothing needs to be remembered of, at most once a minute.

@@ -35,8 +35,7 @@ impl Users {
             let own: Vec<&Event> = own.iter().map(|(_, place)| &events[*place]).collect();
             tell(account, &own, views.perpetuals(), &mut self.told);
             for event in self.told.drain(..) {
-                let channels = UserChannel::ALL.map(|channel| (channel, event.goes_to(channel)));
-                let kinds = channels.into_iter().filter(|(_, goes)| *goes).map(|(channel, _)| kind(channel));
+                let kinds = event.channels().iter().map(|channel| kind(*channel));
                 recorder.user(account, event, kinds);
             }
         }

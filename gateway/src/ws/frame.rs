@@ -68,38 +68,25 @@ pub type Malformed = &'static str;
 
 /// Members as they are sent. What a member must be depends on the type, so all are raw first.
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Members<'a> {
-    #[serde(borrow)]
     method: Option<&'a RawValue>,
-    #[serde(borrow)]
     params: Option<&'a RawValue>,
-    #[serde(borrow)]
     id: Option<&'a RawValue>,
-    #[serde(borrow)]
     symbol: Option<&'a RawValue>,
-    #[serde(rename = "type", borrow)]
+    #[serde(rename = "type")]
     frame_type: Option<&'a RawValue>,
-    #[serde(rename = "listenKey", borrow)]
+    #[serde(rename = "listenKey")]
     listen_key: Option<&'a RawValue>,
-    #[serde(borrow)]
     token: Option<&'a RawValue>,
-    #[serde(borrow)]
     address: Option<&'a RawValue>,
-    #[serde(borrow)]
     nonce: Option<&'a RawValue>,
-    #[serde(borrow)]
     signature: Option<&'a RawValue>,
-    #[serde(borrow)]
     version: Option<&'a RawValue>,
-    #[serde(borrow)]
     channel: Option<&'a RawValue>,
-    #[serde(borrow)]
     resume: Option<&'a RawValue>,
-    #[serde(borrow)]
     from: Option<&'a RawValue>,
-    #[serde(borrow)]
     enabled: Option<&'a RawValue>,
-    #[serde(borrow)]
     grace_ms: Option<&'a RawValue>,
 }
 

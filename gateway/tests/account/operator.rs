@@ -4,6 +4,7 @@ use super::{venue_after, venue_with};
 use crate::exchange::venue::Venue;
 use crate::exchange::{ADMIN_KEY, wallet_text};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 fn audit(venue: &mut Venue, query: &str) -> Value {
     venue.operate("GET", &format!("/admin/audit{query}"), "")
@@ -210,4 +211,23 @@ fn money_from_nothing_is_for_tests_alone() {
     }
     assert_eq!(venue.commands("PATCH", "/admin/perpetual/symbols/SOLUSDT", r#"{"state":"HALTED"}"#).0, 200);
     assert_eq!(audit(&mut venue, "")["items"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn banned_addresses_are_listed_while_they_are() {
+    let mut venue = venue_with(&[], |config| {
+        (config.weight_per_minute, config.ban_after, config.ban_first) = (5, 2, Duration::from_secs(60));
+    });
+    let bans = |venue: &mut Venue| venue.operate("GET", "/admin/bans", "");
+    assert_eq!(bans(&mut venue), json!([]));
+    let status = |venue: &mut Venue| venue.exchange.request("GET", "/api/v1/markets", &[], "").status;
+    let banned = (0..50).map(|_| status(&mut venue)).find(|status| *status == 418);
+    assert_eq!(banned, Some(418));
+    let now_ms = venue.exchange.clock.now_ms();
+    let ban = json!([{ "address": "127.0.0.1", "count": 1, "since": now_ms, "until": now_ms + 60_000 }]);
+    assert_eq!(bans(&mut venue), ban);
+    venue.exchange.clock.turn(59_999);
+    assert_eq!((bans(&mut venue), status(&mut venue)), (ban, 418));
+    venue.exchange.clock.turn(1);
+    assert_eq!((bans(&mut venue), status(&mut venue)), (json!([]), 200));
 }

@@ -135,6 +135,7 @@ static LINES: &[Line] = &[
     line(Asks::Admin, "DELETE", "/admin/approvals/{id}", "/admin/approvals/0123456789abcdef", "", 403, Other::Nobody),
     line(Asks::Admin, "GET", "/admin/chain", "/admin/chain", "", 200, Other::Nobody),
     line(Asks::Admin, "POST", "/admin/chain/rewind", "/admin/chain/rewind", REWIND, 403, Other::Nobody),
+    line(Asks::Admin, "GET", "/admin/bans", "/admin/bans", "", 200, Other::Nobody),
     line(Asks::Admin, "GET", "/admin/clock", "/admin/clock", "", 200, Other::Nobody),
     line(Asks::Admin, "POST", "/admin/clock/accept", "/admin/clock/accept", r#"{"distance_ms":9000}"#, 409, Other::Nobody),
     line(Asks::Admin, "GET", "/admin/tokens", "/admin/tokens", "", 200, Other::Nobody),

@@ -28,7 +28,7 @@ fn told(channel: UserChannel, account: u32, events: &[Event], views: &Perpetuals
     let mut told: Vec<UserEvent> = Vec::new();
     tell(account, &own, views, &mut told);
     let mut out = Vec::new();
-    told.retain(|event| event.goes_to(channel));
+    told.retain(|event| event.channels().contains(&channel));
     let json = told.iter().map(|event| {
         out.clear();
         event.write(&mut out, now_ms);

@@ -11,6 +11,7 @@ pub mod codec;
 pub mod dense_map;
 pub mod deposit;
 pub mod depth;
+mod extremes;
 pub mod hash;
 pub mod history;
 pub mod idempotency;

@@ -5,6 +5,7 @@
 //! inclusive, in whole seconds: trades are summed per second, and a second leaves the window whole.
 
 use super::codec::{LoadError, Reader, Writer};
+use super::extremes::Extremes;
 use super::time::seconds;
 use ringside_core::event::{self, Event};
 use ringside_core::ids::{MarketId, Sequence};
@@ -92,10 +93,7 @@ struct Window {
     row: Ticker,
     /// Seconds with trades, oldest first; none older than the row's window.
     seconds: VecDeque<Second>,
-    /// Seconds whose high no later second reaches, so that the first is the highest of all. Falling.
-    highs: VecDeque<(i64, Price)>,
-    /// The same of lows. Rising.
-    lows: VecDeque<(i64, Price)>,
+    extremes: Extremes,
 }
 
 /// The rows of all markets.
@@ -198,8 +196,7 @@ impl Window {
         Window {
             row: Ticker::empty(last_price, now_s),
             seconds: VecDeque::new(),
-            highs: VecDeque::new(),
-            lows: VecDeque::new(),
+            extremes: Extremes::default(),
         }
     }
 
@@ -221,10 +218,8 @@ impl Window {
         if !is_changed {
             return;
         }
+        self.extremes.advance(open_time_s);
         let Some(first) = self.seconds.front() else {
-            // The extremes are those of seconds that have left.
-            self.highs.clear();
-            self.lows.clear();
             *row = Ticker::empty(row.last_price, now_s);
             return;
         };
@@ -234,14 +229,8 @@ impl Window {
             let volumes = self.seconds.iter().map(|second| second.quote_volume);
             row.quote_volume = volumes.fold(0, Amount::saturating_add);
         }
-        let extreme = |prices: &mut VecDeque<(i64, Price)>| {
-            while prices.front().is_some_and(|(second, _)| *second < open_time_s) {
-                prices.pop_front();
-            }
-            prices.front().map(|(_, price)| *price).expect("the newest second is always among them")
-        };
-        row.high = extreme(&mut self.highs);
-        row.low = extreme(&mut self.lows);
+        let extremes = self.extremes.since(open_time_s);
+        (row.high, row.low) = extremes.expect("the newest second is always among them");
     }
 
     /// Takes in a trade of the second that the window was just moved on to.
@@ -267,8 +256,7 @@ impl Window {
                 trade_count: 1,
             }),
         }
-        rank(&mut self.highs, now_s, price, |other| other <= price);
-        rank(&mut self.lows, now_s, price, |other| other >= price);
+        self.extremes.put(now_s, price, price);
     }
 
     fn save(&self, writer: &mut Writer<'_>) {
@@ -315,22 +303,10 @@ impl Window {
             row.volume = row.volume.checked_add(volume).ok_or_else(|| reader.bad("volume"))?;
             row.quote_volume = row.quote_volume.saturating_add(quote_volume);
             row.trade_count = row.trade_count.checked_add(trade_count).ok_or_else(|| reader.bad("count"))?;
-            rank(&mut window.highs, second, high, |other| other <= high);
-            rank(&mut window.lows, second, low, |other| other >= low);
+            window.extremes.put(second, high, low);
             window.seconds.push_back(Second { second, first, high, low, volume, quote_volume, trade_count });
             last = second;
         }
         Ok(window)
-    }
-}
-
-/// Puts a price at the end of a list of extremes, behind the last that is better: `is_passed` says which are not. One
-/// price stands for a second.
-fn rank(extremes: &mut VecDeque<(i64, Price)>, second: i64, price: Price, is_passed: impl Fn(Price) -> bool) {
-    while extremes.back().is_some_and(|(_, other)| is_passed(*other)) {
-        extremes.pop_back();
-    }
-    if extremes.back().is_none_or(|(other, _)| *other != second) {
-        extremes.push_back((second, price));
     }
 }

@@ -83,6 +83,10 @@ fn write_money(out: &mut Text, micros: i64) {
     write_fixed(out, i128::from(micros) * 100, 8);
 }
 
+fn write_money_or_zero(out: &mut Text, micros: i64) {
+    if micros == 0 { write_i64(out, 0) } else { write_money(out, micros) }
+}
+
 numbers! {
     /// Steps of 10^-8, shortest form.
     Units(value: i64) as DECIMAL => write_entry;
@@ -106,6 +110,8 @@ numbers! {
     Money(value: i64) as DECIMAL => write_money;
     /// The same where it may be below zero.
     SignedMoney(value: i64) as SIGNED => write_money;
+    /// The same, `0` for none.
+    MoneyOrZero(value: i64) as SIGNED => write_money_or_zero;
     /// Steps of 10^-8 with exactly so many decimals; what lies beyond is cut.
     Fixed(value: i128, decimals: usize) as DECIMAL => write_fixed;
     /// The same where it may be below zero.
@@ -188,6 +194,8 @@ mod tests {
             (Micros(0).to_string(), "0"),
             (SignedMicros(-1).to_string(), "-0.000001"),
             (SignedMoney(-450_000).to_string(), "-0.45000000"),
+            (MoneyOrZero(-450_000).to_string(), "-0.45000000"),
+            (MoneyOrZero(0).to_string(), "0"),
             (Money(i64::MAX).to_string(), "9223372036854.77580700"),
             (Amount(-1).to_string(), "-0.000000000000000001"),
             (Exact(1).to_string(), "0.00000001"),

@@ -1,41 +1,28 @@
 //! What waits for a second operator (`account.md` 13): seen, agreed to, or taken back. What is agreed to is carried out at once, in the
 //! name of both.
 
-use super::{OF_ENGINE, get};
+use super::{OF_ENGINE, admin};
 use crate::api::docs::{Param, Shape};
 use crate::api::operate::own;
 use crate::api::{Answer, Answers, Call, Error, Handler, Method, Route, now};
 use crate::dialect::account::refusal;
 use crate::worker::approvals::{Denial, Waiting};
-use ringside_auth::access::Auth;
 use ringside_wire::account::operator::Approval;
 use ringside_wire::account::{DONE, Done, Items};
-use ringside_wire::refusal::Dialect;
 
 const ID: Param = Param::path("id", Shape::Pattern("^[0-9a-f]{16}$"), "Of the request that waits");
 const fn row(method: Method, summary: &'static str, answers: Answers) -> Route {
-    Route {
-        dialect: Dialect::Account,
-        auth: Auth::Admin,
-        tag: "admin",
-        summary,
-        params: &[ID],
-        ..Route::of(method, "/admin/approvals/{id}", answers)
-    }
+    Route { params: &[ID], ..admin(method, "/admin/approvals/{id}", summary, answers) }
 }
 
 /// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
-    Route {
-        tag: "admin",
-        ..get(
-            "/admin/approvals",
-            Auth::Admin,
-            "Requests that wait for a second operator, oldest first",
-            &[],
-            now!(list),
-        )
-    },
+    admin(
+        Method::Get,
+        "/admin/approvals",
+        "Requests that wait for a second operator, oldest first",
+        now!(list),
+    ),
     Route {
         // What the request itself is refused with, as what it is about may have changed.
         named_refusals: &[

@@ -2,7 +2,7 @@
 //! were replaced, with everything that was counted above the block that is kept. Going back to that block is decided by two
 //! operators, as disputes are; the watch then takes all of it back and reads on from there.
 
-use super::{OF_ENGINE, OF_VIEWS, get, reason, unavailable, views};
+use super::{OF_ENGINE, OF_VIEWS, admin, reason, unavailable, views};
 use crate::api::docs::{ADDRESS, Field, Shape};
 use crate::api::operate::{Action, REASON_NEEDED, Subject, cut, operate, own};
 use crate::api::{Call, Error, Method, Route, later, now};
@@ -10,7 +10,6 @@ use crate::dialect::account::params::typed;
 use crate::dialect::account::refusal::{self, invalid};
 use crate::dialect::spot::id::order_uuid_text;
 use const_hex::encode_prefixed;
-use ringside_auth::access::Auth;
 use ringside_chain::Replaced;
 use ringside_core::command::{HeldReason, RewindVault, pause};
 use ringside_core::event::RewindStage;
@@ -23,28 +22,20 @@ use ringside_wire::account::chain::{
 use ringside_wire::address::{address_text, parse_address};
 use ringside_wire::name::Address;
 use ringside_wire::number::Amount;
-use ringside_wire::refusal::Dialect;
 use serde_json::value::RawValue;
 
 /// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
-        tag: "admin",
         named_refusals: &[OF_VIEWS],
-        ..get(
+        ..admin(
+            Method::Get,
             "/admin/chain",
-            Auth::Admin,
             "What the chain's side waits for, and why withdrawals are paused",
-            &[],
             now!(show),
         )
     },
     Route {
-        dialect: Dialect::Account,
-        auth: Auth::Admin,
-        tag: "admin",
-        summary: "Go back to the final block that is kept: the first operator proposes, another who says the same carries it \
-                  out, each by a key of their own",
         body: Shape::Object(&[
             Field::new("vault_address", ADDRESS, ""),
             Field::new(
@@ -55,7 +46,13 @@ pub static ROUTES: &[Route] = &[
             REASON_NEEDED,
         ]),
         named_refusals: &[&[refusal::INVALID_PARAMETER, refusal::NOT_FOUND, refusal::FORBIDDEN], OF_ENGINE],
-        ..Route::of(Method::Post, "/admin/chain/rewind", later!(rewind))
+        ..admin(
+            Method::Post,
+            "/admin/chain/rewind",
+            "Go back to the final block that is kept: the first operator proposes, another who says the same carries it \
+                  out, each by a key of their own",
+            later!(rewind),
+        )
     },
 ];
 
@@ -144,12 +141,10 @@ fn replaced(views: &Views, number: u16, book: &VaultBook, of: &Replaced) -> Repl
 }
 
 #[derive(serde::Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct RewindBody<'a> {
-    #[serde(borrow)]
     vault_address: Option<&'a RawValue>,
-    #[serde(borrow)]
     block: Option<&'a RawValue>,
-    #[serde(borrow)]
     reason: Option<&'a RawValue>,
 }
 

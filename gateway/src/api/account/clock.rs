@@ -1,34 +1,23 @@
 //! How far the machine's clock is from engine time, and that an operator accepts it (`account.md` 13, `durability.md` row 10).
 
-use super::{OF_ENGINE, get, reason, unavailable};
+use super::{OF_ENGINE, admin, reason, unavailable};
 use crate::api::docs::{Field, Shape};
 use crate::api::operate::{Action, BY, REASON, Subject, note};
 use crate::api::{Call, Error, Method, Route, later, now};
 use crate::dialect::account::params::typed;
 use crate::dialect::account::refusal::{self, invalid};
-use ringside_auth::access::Auth;
 use ringside_wire::account::operator::Clock;
-use ringside_wire::refusal::Dialect;
 use serde_json::value::RawValue;
 
 /// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
+    admin(
+        Method::Get,
+        "/admin/clock",
+        "How far the machine's clock is from engine time",
+        now!(|call| Ok(shown(call))),
+    ),
     Route {
-        tag: "admin",
-        ..get(
-            "/admin/clock",
-            Auth::Admin,
-            "How far the machine's clock is from engine time",
-            &[],
-            now!(|call| Ok(shown(call))),
-        )
-    },
-    Route {
-        dialect: Dialect::Account,
-        auth: Auth::Admin,
-        tag: "admin",
-        summary: "Accept how far the machine's clock is from engine time: orders are taken, while engine time comes nearer \
-                  by a tenth of what passes; until they agree, or the next start",
         params: &[BY],
         body: Shape::Object(&[
             Field::new(
@@ -39,7 +28,13 @@ pub static ROUTES: &[Route] = &[
             REASON,
         ]),
         named_refusals: &[&[refusal::INVALID_PARAMETER, refusal::DISTANCE_CHANGED], OF_ENGINE],
-        ..Route::of(Method::Post, "/admin/clock/accept", later!(accept))
+        ..admin(
+            Method::Post,
+            "/admin/clock/accept",
+            "Accept how far the machine's clock is from engine time: orders are taken, while engine time comes nearer \
+                  by a tenth of what passes; until they agree, or the next start",
+            later!(accept),
+        )
     },
 ];
 
@@ -53,10 +48,9 @@ fn shown(call: &Call) -> Clock {
 }
 
 #[derive(serde::Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct AcceptBody<'a> {
-    #[serde(borrow)]
     distance_ms: Option<&'a RawValue>,
-    #[serde(borrow)]
     reason: Option<&'a RawValue>,
 }
 

@@ -1,7 +1,7 @@
 //! Withdrawals for whose nonce the vault paid something else than was signed: what they are, and how two operators settle one.
 //! Both steps are commands behind notes in the audit log. What made the vault pay it is not for the exchange to find out.
 
-use super::{OF_ENGINE, OF_VIEWS, get, reason, unavailable, views};
+use super::{OF_ENGINE, OF_VIEWS, admin, reason, unavailable, views};
 use crate::api::docs::{Field, Param, Shape, UUID_SENT};
 use crate::api::operate::{Action, REASON_NEEDED, Subject, cut, operate, own};
 use crate::api::{Call, Error, Method, Route, later, now};
@@ -9,7 +9,6 @@ use crate::dialect::account::params::typed;
 use crate::dialect::account::refusal::{self, invalid};
 use crate::dialect::spot::id::{ParsedUuid, order_uuid_text, parse};
 use const_hex::encode_prefixed;
-use ringside_auth::access::Auth;
 use ringside_core::command::SettleWithdrawal;
 use ringside_core::event::{ReleaseAlarm, WithdrawalJudged};
 use ringside_core::ids;
@@ -19,29 +18,21 @@ use ringside_wire::account::Items;
 use ringside_wire::account::chain::{Dispute, DisputeOutcome, DisputeProposal, DisputeSettled, PaidInstead};
 use ringside_wire::name::Address;
 use ringside_wire::number::Amount;
-use ringside_wire::refusal::Dialect;
 use serde_json::value::RawValue;
 
 const OUTCOMES: Shape = Shape::OneOf(&["paid", "returned"]);
 /// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
-        tag: "admin",
         named_refusals: &[OF_VIEWS],
-        ..get(
+        ..admin(
+            Method::Get,
             "/admin/withdrawals/disputed",
-            Auth::Admin,
             "Withdrawals for whose nonce the vault paid something else, oldest first",
-            &[],
             now!(list),
         )
     },
     Route {
-        dialect: Dialect::Account,
-        auth: Auth::Admin,
-        tag: "admin",
-        summary: "Settle a disputed withdrawal: the first operator proposes, another who says the same carries it out, each by a \
-                  key of their own",
         params: &[Param::path("id", UUID_SENT, "Of the withdrawal")],
         body: Shape::Object(&[
             Field::new(
@@ -52,15 +43,20 @@ pub static ROUTES: &[Route] = &[
             REASON_NEEDED,
         ]),
         named_refusals: &[&[refusal::INVALID_PARAMETER, refusal::NOT_FOUND, refusal::FORBIDDEN], OF_ENGINE],
-        ..Route::of(Method::Post, "/admin/withdrawals/disputed/{id}", later!(settle))
+        ..admin(
+            Method::Post,
+            "/admin/withdrawals/disputed/{id}",
+            "Settle a disputed withdrawal: the first operator proposes, another who says the same carries it out, each by a \
+                  key of their own",
+            later!(settle),
+        )
     },
 ];
 
 #[derive(serde::Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct SettleBody<'a> {
-    #[serde(borrow)]
     outcome: Option<&'a RawValue>,
-    #[serde(borrow)]
     reason: Option<&'a RawValue>,
 }
 

@@ -1,18 +1,16 @@
 //! Price feeds, added, changed and taken away while the exchange runs (`account.md` 13). Which feeds count for an index, and how much, is
 //! set with its sources.
 
-use super::{OF_ENGINE, get, reason, unavailable};
+use super::{OF_ENGINE, admin, reason, unavailable};
 use crate::api::docs::{Field, Param, SYMBOL_SENT, Shape};
 use crate::api::operate::{Action, BY, REASON, Subject, note};
 use crate::api::{Answers, Call, Error, Method, Route, later, now};
 use crate::config::feed::{Feed, FeedKind, Table};
 use crate::dialect::account::refusal::{self, Refusal, invalid};
 use crate::feed::registry::ChangeError;
-use ringside_auth::access::Auth;
 use ringside_core::ids::{Symbol, padded};
 use ringside_wire::account::operator::{self, FeedOrigin, PriceFeed};
 use ringside_wire::account::{DONE, Done};
-use ringside_wire::refusal::Dialect;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -26,28 +24,12 @@ const PARAMS: &[Param] = &[
 const OF_FILE: &[Refusal] = &[refusal::INTERNAL];
 
 const fn row(method: Method, summary: &'static str, answers: Answers) -> Route {
-    Route {
-        dialect: Dialect::Account,
-        auth: Auth::Admin,
-        tag: "admin",
-        summary,
-        params: PARAMS,
-        ..Route::of(method, "/admin/feeds/{symbol}/{feed}", answers)
-    }
+    Route { params: PARAMS, ..admin(method, "/admin/feeds/{symbol}/{feed}", summary, answers) }
 }
 
 /// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
-    Route {
-        tag: "admin",
-        ..get(
-            "/admin/feeds",
-            Auth::Admin,
-            "Price feeds that run; of addresses only scheme and host",
-            &[],
-            now!(list),
-        )
-    },
+    admin(Method::Get, "/admin/feeds", "Price feeds that run; of addresses only scheme and host", now!(list)),
     Route {
         body: Shape::Object(&[
             Field::new("kind", KINDS, ""),

@@ -1,7 +1,7 @@
 //! Limits of single accounts (`account.md` 13): set by operators, shown to the account. The engine keeps and applies those of open
-//! orders and notionals; it keeps order rates, which the edge applies.
+//! orders and notionals; it keeps order rates, which the edge applies. And the addresses that are banned now.
 
-use super::{OF_ENGINE, OF_VIEWS, get, reason, unavailable, views};
+use super::{OF_ENGINE, OF_VIEWS, admin, get, reason, unavailable, views};
 use crate::api::docs::{ADDRESS_SENT, Field, Param, SYMBOL_SENT, Shape};
 use crate::api::operate::{Action, BY, REASON, Subject, operate};
 use crate::api::{Call, Error, Method, Route, later, now};
@@ -10,21 +10,19 @@ use crate::dialect::account::refusal::{self, invalid};
 use ringside_auth::access::{Auth, Permission};
 use ringside_core::command::{OWN_OPEN_ORDERS_MAX, OWN_RATE_MAX, SetAccountLimits};
 use ringside_core::ids::ALL_MARKETS;
+use ringside_wire::account::operator::Ban;
 use ringside_wire::account::own::Limits;
 use ringside_wire::account::{DONE, Done};
 use ringside_wire::address::parse_address;
-use ringside_wire::refusal::Dialect;
 
 const COUNT: Shape = Shape::Nullable(&Shape::Integer);
 const MONEY: Shape = Shape::Nullable(&Shape::DecimalInput);
+/// Bans that one answer shows.
+const BANS_MAX: usize = 1_000;
 
 /// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
-        dialect: Dialect::Account,
-        auth: Auth::Admin,
-        tag: "admin",
-        summary: "Give an account limits of its own, in one market or in all; null takes one away",
         params: &[Param::path("address", ADDRESS_SENT, "The wallet's address"), BY],
         body: Shape::Object(&[
             Field::optional("symbol", SYMBOL_SENT, "One market, any case; default: all of them"),
@@ -48,7 +46,12 @@ pub static ROUTES: &[Route] = &[
             &[refusal::INVALID_PARAMETER, refusal::NOT_FOUND, refusal::SYMBOL_NOT_FOUND],
             OF_ENGINE,
         ],
-        ..Route::of(Method::Patch, "/admin/accounts/{address}/limits", later!(set))
+        ..admin(
+            Method::Patch,
+            "/admin/accounts/{address}/limits",
+            "Give an account limits of its own, in one market or in all; null takes one away",
+            later!(set),
+        )
     },
     Route {
         named_refusals: &[OF_VIEWS],
@@ -60,6 +63,12 @@ pub static ROUTES: &[Route] = &[
             now!(show),
         )
     },
+    admin(
+        Method::Get,
+        "/admin/bans",
+        "Addresses that are banned now, those whose bans end last first: at most 1000; a restart ends all bans",
+        now!(bans),
+    ),
 ];
 
 async fn set(call: Call) -> Result<Done, Error> {
@@ -98,4 +107,8 @@ fn show(call: &Call) -> Result<Limits, Error> {
     let own = call.worker.markets.order_rates(account);
     let rates = call.worker.shared.edge.order_rates.limits(own);
     Ok(limits::shown(&views, account, rates))
+}
+
+fn bans(call: &Call) -> Result<Vec<Ban>, Error> {
+    Ok(call.worker.shared.edge.limits.bans(call.now_ms, BANS_MAX))
 }

@@ -2,7 +2,7 @@
 //! ones, and the fee schedule. A market is listed or changed by one command behind a draft that nobody sees, so that users see all of
 //! it or nothing, and a request that broke off is sent again. Everything else follows from the events: nothing is restarted.
 
-use super::{OF_ENGINE, OF_VIEWS, STATES, get, reason, reason_of, unavailable, views};
+use super::{OF_ENGINE, OF_VIEWS, STATES, admin, reason, reason_of, unavailable, views};
 use crate::api::docs::{
     DECIMAL_OR_NULL, Field, Param, SIGNED, SYMBOL, SYMBOL_SENT, Shape, decimal, integer, text,
 };
@@ -12,7 +12,6 @@ use crate::dialect::account::impact::{endangered, shortfall};
 use crate::dialect::account::listing::{self, Wanted};
 use crate::dialect::account::refusal::{self, Refusal, invalid};
 use crate::dialect::fapi::words::TradingState;
-use ringside_auth::access::Auth;
 use ringside_core::command::{
     ApplyDraft, Command, DraftPerpetual, PerpetualParameter as P, PerpetualState, ScheduleVipTier,
     SetPerpetualState,
@@ -26,7 +25,6 @@ use ringside_wire::account::operator::{Endangers, FeeSchedules, LeavesShort, Lis
 use ringside_wire::account::{DONE, Done, OrElse};
 use ringside_wire::name::Market;
 use ringside_wire::number::{Amount, SignedAmount};
-use ringside_wire::refusal::Dialect;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::time::Duration;
@@ -166,14 +164,10 @@ const TIER_SENT: Shape = Shape::Named(
 
 const fn row(method: Method, path: &'static str, summary: &'static str, answers: Answers) -> Route {
     Route {
-        dialect: Dialect::Account,
-        auth: Auth::Admin,
-        tag: "admin",
-        summary,
         params: &[SYMBOL_PARAM, BY],
         is_for_two: true,
         named_refusals: &[OF_BOUNDS, OF_SYMBOL, &[refusal::FORBIDDEN, refusal::BUSY], OF_ENGINE],
-        ..Route::of(method, path, answers)
+        ..admin(method, path, summary, answers)
     }
 }
 
@@ -222,24 +216,21 @@ pub static ROUTES: &[Route] = &[
         )
     },
     Route {
-        tag: "admin",
         named_refusals: &[OF_VIEWS],
-        ..get(
+        ..admin(
+            Method::Get,
             "/admin/perpetual/symbols",
-            Auth::Admin,
             "Everything configured of every perpetual market, and who changed it last",
-            &[],
             Answers { response: Shape::List(&SHOWN), handler: Handler::Now(show_all) },
         )
     },
     Route {
-        tag: "admin",
         named_refusals: &[&[refusal::SYMBOL_NOT_FOUND], OF_VIEWS],
-        ..get(
+        params: &[SYMBOL_PARAM],
+        ..admin(
+            Method::Get,
             "/admin/perpetual/symbols/{symbol}",
-            Auth::Admin,
             "Everything configured of a perpetual market, and who changed it last",
-            &[SYMBOL_PARAM],
             Answers { response: SHOWN, handler: Handler::Now(show_one) },
         )
     },
@@ -262,13 +253,11 @@ pub static ROUTES: &[Route] = &[
         )
     },
     Route {
-        tag: "admin",
         named_refusals: &[OF_VIEWS],
-        ..get(
+        ..admin(
+            Method::Get,
             "/admin/vip-tiers",
-            Auth::Admin,
             "The fee schedule, the one to come, and who changed them last",
-            &[],
             now!(show_tiers),
         )
     },
@@ -510,10 +499,9 @@ fn show_tiers(call: &Call) -> Result<FeeSchedules, Error> {
 }
 
 #[derive(serde::Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct TiersBody<'a> {
-    #[serde(borrow)]
     schedule: Option<&'a RawValue>,
-    #[serde(borrow)]
     reason: Option<&'a RawValue>,
 }
 

@@ -80,6 +80,17 @@ const fn get(
     }
 }
 
+/// A row of operators.
+const fn admin(method: Method, path: &'static str, summary: &'static str, answers: Answers) -> Route {
+    Route {
+        dialect: Dialect::Account,
+        auth: Auth::Admin,
+        tag: "admin",
+        summary,
+        ..Route::of(method, path, answers)
+    }
+}
+
 /// The views, once they show the state. Hold them for bounded work only.
 fn views(call: &Call) -> Result<RwLockReadGuard<'_, Views>, Error> {
     match call.worker.ingress.phase() {

@@ -2,7 +2,7 @@
 //! the audit log of it all. Each action is one command behind a note of who, from where and why.
 
 use super::listing::unconfirmed_close;
-use super::{OF_ENGINE, OF_HISTORY, OF_VIEWS, STATES, from_archive, get, reason, unavailable, views};
+use super::{OF_ENGINE, OF_HISTORY, OF_VIEWS, STATES, admin, from_archive, reason, unavailable, views};
 use crate::api::docs::{ADDRESS_SENT, Field, Param, SYMBOL_SENT, Shape};
 use crate::api::operate::{Action, BY, REASON, Subject, cut, operate};
 use crate::api::{Answers, Call, Error, Method, Route, later};
@@ -13,7 +13,6 @@ use crate::dialect::account::{audit, params};
 use crate::dialect::fapi::params::Decimal;
 use crate::dialect::fapi::text;
 use crate::dialect::fapi::words::TradingState;
-use ringside_auth::access::Auth;
 use ringside_commands::ingress::{Priority, Reply};
 use ringside_core::command::{
     Body, Command, CreditPerpetual, PauseWithdrawals, PerpetualState, ProveLedger, SetManualPrice,
@@ -30,19 +29,11 @@ use ringside_wire::account::proof::{LedgerName, LedgerProven, LedgerSides, Reser
 use ringside_wire::account::{DONE, Done, OrElse};
 use ringside_wire::address::parse_address;
 use ringside_wire::number::SignedAmount;
-use ringside_wire::refusal::Dialect;
 use serde_json::value::RawValue;
 
 const OF_MARKETS: &[Refusal] = &[refusal::INVALID_PARAMETER, refusal::SYMBOL_NOT_FOUND];
 const fn row(method: Method, path: &'static str, summary: &'static str, answers: Answers) -> Route {
-    Route {
-        dialect: Dialect::Account,
-        auth: Auth::Admin,
-        tag: "admin",
-        summary,
-        params: &[BY],
-        ..Route::of(method, path, answers)
-    }
+    Route { params: &[BY], ..admin(method, path, summary, answers) }
 }
 
 /// Rows of the routing table that this file answers.
@@ -136,33 +127,25 @@ pub static ROUTES: &[Route] = &[
         )
     },
     Route {
-        tag: "admin",
         named_refusals: &[OF_ENGINE],
-        ..get(
+        ..admin(
+            Method::Get,
             "/admin/ledger/proof",
-            Auth::Admin,
             "Add every ledger up: both sides of each asset, with the sequence and the hash of that state",
-            &[],
             later!(prove),
         )
     },
     Route {
-        tag: "admin",
         named_refusals: &[&[refusal::INVALID_PARAMETER], OF_VIEWS, OF_HISTORY],
-        ..get(
-            "/admin/audit",
-            Auth::Admin,
-            "What operators did, newest first",
-            &[
-                Param::optional("limit", Shape::Integer, "Default 50, clamped to 1..500"),
-                Param::optional("before", Shape::Integer, "Rows with smaller ids only"),
-                Param::optional("operator", Shape::Text, "Of this operator only, as the log names them"),
-                Param::optional("kind", Shape::OneOf(audit::KINDS), "Of this `action` only"),
-                Param::optional("from", Shape::Integer, "Least time, UNIX milliseconds"),
-                Param::optional("to", Shape::Integer, "Greatest time, UNIX milliseconds"),
-            ],
-            later!(read_audit),
-        )
+        params: &[
+            Param::optional("limit", Shape::Integer, "Default 50, clamped to 1..500"),
+            Param::optional("before", Shape::Integer, "Rows with smaller ids only"),
+            Param::optional("operator", Shape::Text, "Of this operator only, as the log names them"),
+            Param::optional("kind", Shape::OneOf(audit::KINDS), "Of this `action` only"),
+            Param::optional("from", Shape::Integer, "Least time, UNIX milliseconds"),
+            Param::optional("to", Shape::Integer, "Greatest time, UNIX milliseconds"),
+        ],
+        ..admin(Method::Get, "/admin/audit", "What operators did, newest first", later!(read_audit))
     },
 ];
 
@@ -173,56 +156,44 @@ pub(super) fn is_test_deployment(config: &Config) -> Result<(), Error> {
 type Member<'a> = Option<&'a RawValue>;
 
 #[derive(serde::Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct CreditBody<'a> {
-    #[serde(borrow)]
     user_address: Member<'a>,
-    #[serde(borrow)]
     amount: Member<'a>,
-    #[serde(borrow)]
     reason: Member<'a>,
 }
 
 #[derive(serde::Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct PriceBody<'a> {
-    #[serde(borrow)]
     symbol: Member<'a>,
-    #[serde(borrow)]
     price: Member<'a>,
-    #[serde(borrow)]
     reason: Member<'a>,
 }
 
 #[derive(serde::Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct StateBody<'a> {
-    #[serde(borrow)]
     state: Member<'a>,
-    #[serde(borrow)]
     confirm: Member<'a>,
-    #[serde(borrow)]
     reason: Member<'a>,
 }
 
 #[derive(serde::Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct AccountBody<'a> {
-    #[serde(borrow)]
     trade_group_id: Member<'a>,
-    #[serde(borrow)]
     promo_bps: Member<'a>,
-    #[serde(borrow)]
     promo_expires_at: Member<'a>,
-    #[serde(borrow)]
     trading_enabled: Member<'a>,
-    #[serde(borrow)]
     reason: Member<'a>,
 }
 
 #[derive(serde::Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct PauseBody<'a> {
-    #[serde(borrow)]
     paused: Member<'a>,
-    #[serde(borrow)]
     clear_alarm: Member<'a>,
-    #[serde(borrow)]
     reason: Member<'a>,
 }
 

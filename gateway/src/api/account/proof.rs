@@ -1,7 +1,7 @@
 //! Proof of reserves (`spot.md` 10.1): the newest for everybody, an account's own leaves, and what two operators accept to be missing.
 //! How a leaf is checked: `scripts/proof.py`.
 
-use super::{OF_ENGINE, OF_VIEWS, get, needed_reason, unavailable, views};
+use super::{OF_ENGINE, OF_VIEWS, admin, get, needed_reason, unavailable, views};
 use crate::api::docs::{Field, Shape, TOKEN};
 use crate::api::operate::{Action, ForTwo, REASON_NEEDED, Subject, for_two, operate, own};
 use crate::api::{Call, Error, Method, Route, later, now};
@@ -17,7 +17,6 @@ use ringside_wire::account::proof::{
 };
 use ringside_wire::name::{Address, Hash, Token};
 use ringside_wire::number::{Amount, SignedAmount};
-use ringside_wire::refusal::Dialect;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 
@@ -44,11 +43,6 @@ pub static ROUTES: &[Route] = &[
         )
     },
     Route {
-        dialect: Dialect::Account,
-        auth: Auth::Admin,
-        tag: "admin",
-        summary: "Accept that so much of a token is missing until nothing is: withdrawals go on. Two operators decide; a restart forgets \
-                  it",
         body: Shape::Object(&[
             Field::new("token", TOKEN, ""),
             Field::new(
@@ -60,7 +54,13 @@ pub static ROUTES: &[Route] = &[
         ]),
         is_for_two: true,
         named_refusals: &[&[refusal::INVALID_PARAMETER, refusal::NOT_FOUND, refusal::FORBIDDEN], OF_ENGINE],
-        ..Route::of(Method::Post, "/admin/proof/accept", later!(accept))
+        ..admin(
+            Method::Post,
+            "/admin/proof/accept",
+            "Accept that so much of a token is missing until nothing is: withdrawals go on. Two operators decide; a restart forgets \
+                  it",
+            later!(accept),
+        )
     },
 ];
 
@@ -155,12 +155,10 @@ fn leaf(own: &Own<'_>) -> Leaf {
 }
 
 #[derive(serde::Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct AcceptBody<'a> {
-    #[serde(borrow)]
     token: Option<&'a RawValue>,
-    #[serde(borrow)]
     amount: Option<&'a RawValue>,
-    #[serde(borrow)]
     reason: Option<&'a RawValue>,
 }
 

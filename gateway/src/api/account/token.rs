@@ -1,14 +1,13 @@
 //! Tokens of the chain as operators keep them (`spot.md` 10.1): one is added with its contract and decimals, for good; its least
 //! withdrawal and its pauses change. Each step is a command behind a note in the audit log.
 
-use super::{OF_ENGINE, OF_VIEWS, reason, unavailable, views};
+use super::{OF_ENGINE, OF_VIEWS, admin, reason, unavailable, views};
 use crate::api::docs::{ADDRESS_SENT, Field, Param, Shape, TOKEN};
 use crate::api::operate::{Action, REASON, Subject, operate};
 use crate::api::{Call, Error, Method, Route, later, now};
 use crate::dialect::account::params::{member, number, typed};
 use crate::dialect::account::refusal::{self, Refused};
 use crate::dialect::fapi::text;
-use ringside_auth::access::Auth;
 use ringside_chain::provider::ProviderFault;
 use ringside_chain::token::TokenFault;
 use ringside_core::command::{DECIMALS_MAX, SetToken, token_pause};
@@ -22,7 +21,6 @@ use ringside_wire::account::chain::ChainToken;
 use ringside_wire::address::{address_text, parse_address};
 use ringside_wire::name::{Address, Token};
 use ringside_wire::number as written;
-use ringside_wire::refusal::Dialect;
 use serde_json::value::RawValue;
 
 const CHANGES: [Field; 4] = [
@@ -48,58 +46,50 @@ const ADDED: Shape = Shape::Object(&[
 /// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
     Route {
-        dialect: Dialect::Account,
-        auth: Auth::Admin,
-        tag: "admin",
-        summary: "Tokens that can be deposited and withdrawn",
         named_refusals: &[OF_VIEWS],
-        ..Route::of(Method::Get, "/admin/tokens", now!(list))
+        ..admin(Method::Get, "/admin/tokens", "Tokens that can be deposited and withdrawn", now!(list))
     },
     add("/admin/tokens"),
     // The same below the address of the spot venue, which its clients know.
     add("/api/v1/admin/tokens"),
     Route {
-        dialect: Dialect::Account,
-        auth: Auth::Admin,
-        tag: "admin",
-        summary: "Change a token's least withdrawal, or pause its deposits and withdrawals",
         params: &[Param::path("symbol", TOKEN, "Its name")],
         body: Shape::Object(&CHANGES),
         named_refusals: &[&[refusal::INVALID_PARAMETER, refusal::NOT_FOUND], OF_ENGINE],
-        ..Route::of(Method::Patch, "/admin/tokens/{symbol}", later!(change))
+        ..admin(
+            Method::Patch,
+            "/admin/tokens/{symbol}",
+            "Change a token's least withdrawal, or pause its deposits and withdrawals",
+            later!(change),
+        )
     },
 ];
 
 const fn add(path: &'static str) -> Route {
     Route {
-        dialect: Dialect::Account,
-        auth: Auth::Admin,
-        tag: "admin",
-        summary: "Add a token of the chain; contract and decimals are for good",
         body: ADDED,
         named_refusals: &[
             &[refusal::INVALID_PARAMETER, refusal::TOKEN_EXISTS, refusal::CHAIN_ERROR],
             OF_ENGINE,
         ],
-        ..Route::of(Method::Post, path, later!(carry_out))
+        ..admin(
+            Method::Post,
+            path,
+            "Add a token of the chain; contract and decimals are for good",
+            later!(carry_out),
+        )
     }
 }
 
 #[derive(serde::Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct TokenBody<'a> {
-    #[serde(borrow)]
     symbol: Option<&'a RawValue>,
-    #[serde(borrow)]
     address: Option<&'a RawValue>,
-    #[serde(borrow)]
     decimals: Option<&'a RawValue>,
-    #[serde(borrow)]
     min_withdrawal: Option<&'a RawValue>,
-    #[serde(borrow)]
     deposits_paused: Option<&'a RawValue>,
-    #[serde(borrow)]
     withdrawals_paused: Option<&'a RawValue>,
-    #[serde(borrow)]
     reason: Option<&'a RawValue>,
 }
 

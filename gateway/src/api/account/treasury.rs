@@ -2,7 +2,7 @@
 //! (`account.md` 13). The engine judges a move whole and makes nothing; above a configured amount a day two operators
 //! must want it.
 
-use super::{OF_ENGINE, needed_reason, unavailable, views};
+use super::{OF_ENGINE, admin, needed_reason, unavailable, views};
 use crate::api::docs::{Field, Shape, TOKEN};
 use crate::api::operate::{Action, BY, ForTwo, REASON_NEEDED, Subject, for_two, operate};
 use crate::api::{Call, Error, Method, Route, later};
@@ -10,7 +10,7 @@ use crate::dialect::account::params::{member, number, typed};
 use crate::dialect::account::refusal::{self, Refusal, invalid};
 use crate::dialect::account::treasury::End;
 use crate::dialect::fapi::{margin, text};
-use ringside_auth::access::{Acting, Auth};
+use ringside_auth::access::Acting;
 use ringside_core::command::{MoveTreasury, TreasuryPlace};
 use ringside_core::ids::{AccountId, AssetName, FEE_ACCOUNT, padded};
 use ringside_core::money::{AMOUNT_PER_MICRO, Amount};
@@ -20,7 +20,6 @@ use ringside_views::Views;
 use ringside_wire::account::operator::TreasuryMoved;
 use ringside_wire::name::Token;
 use ringside_wire::number as written;
-use ringside_wire::refusal::Dialect;
 use serde_json::value::RawValue;
 
 const END: Shape = Shape::Pattern("^(fund:MAIN|fees:spot|fees:perpetual|account:0x[0-9a-fA-F]{40})$");
@@ -35,10 +34,6 @@ const REFUSALS: &[Refusal] = &[
 
 /// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[Route {
-    dialect: Dialect::Account,
-    auth: Auth::Admin,
-    tag: "admin",
-    summary: "Move money of the insurance fund or of fees; what makes more than `treasury_two_operators_above` a day two operators decide",
     params: &[BY],
     body: Shape::Object(&[
         Field::new("from", END, "What it leaves"),
@@ -53,20 +48,21 @@ pub static ROUTES: &[Route] = &[Route {
     ]),
     is_for_two: true,
     named_refusals: &[REFUSALS, OF_ENGINE],
-    ..Route::of(Method::Post, "/admin/treasury/transfer", later!(transfer))
+    ..admin(
+        Method::Post,
+        "/admin/treasury/transfer",
+        "Move money of the insurance fund or of fees; what makes more than `treasury_two_operators_above` a day two operators decide",
+        later!(transfer),
+    )
 }];
 
 #[derive(serde::Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct TransferBody<'a> {
-    #[serde(borrow)]
     from: Option<&'a RawValue>,
-    #[serde(borrow)]
     to: Option<&'a RawValue>,
-    #[serde(borrow)]
     token: Option<&'a RawValue>,
-    #[serde(borrow)]
     amount: Option<&'a RawValue>,
-    #[serde(borrow)]
     reason: Option<&'a RawValue>,
 }
 

@@ -55,6 +55,7 @@ const WORDS: &[Word] = &[
     word("withdrawals", "settle", Method::Post, "/admin/withdrawals/disputed/{id}"),
     word("chain", "show", Method::Get, "/admin/chain"),
     word("chain", "rewind", Method::Post, "/admin/chain/rewind"),
+    word("bans", "list", Method::Get, "/admin/bans"),
     word("clock", "show", Method::Get, "/admin/clock"),
     word("clock", "accept", Method::Post, "/admin/clock/accept"),
     word("ledger", "proof", Method::Get, "/admin/ledger/proof"),

@@ -15,7 +15,7 @@ use ringside_views::log::{List, Row};
 use ringside_views::perpetual::market::PerpetualMarket;
 use ringside_views::perpetual::rows::{FundingRecord, MarketTrade};
 use ringside_views::perpetual::series::{self, ClosedCandle, Source};
-use ringside_wire::decimal::{write_amount, write_entry, write_total};
+use ringside_wire::number::{Amount, Total, Units};
 use serde::Serialize;
 use serde_json::Value;
 use std::io::Write;
@@ -166,12 +166,6 @@ impl Lines<'_> {
     }
 }
 
-fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
-    let mut out = Vec::new();
-    write(&mut out);
-    String::from_utf8(out).unwrap_or_default()
-}
-
 fn spot(
     reader: &mut dyn ArchiveReader,
     market: MarketId,
@@ -179,7 +173,6 @@ fn spot(
     day: Day,
     lines: &mut Lines<'_>,
 ) -> Result<()> {
-    let entry = |value| text(|out| write_entry(out, value));
     match kind {
         Kind::Trades => each(reader, List::SpotTrades as u16, market, day, |trade: TradeRecord| {
             // Of two numbers of 8 decimals.
@@ -188,9 +181,9 @@ fn spot(
             let line = format!(
                 "{},{},{},{},{},{is_buyer_maker},true",
                 trade.trade,
-                entry(trade.price),
-                entry(trade.quantity),
-                text(|out| write_amount(out, quote)),
+                Units(trade.price),
+                Units(trade.quantity),
+                Amount(quote),
                 trade.time_ns / 1_000,
             );
             lines.add("", &line)
@@ -201,13 +194,13 @@ fn spot(
             // What takers bought is not counted on this side.
             let line = format!(
                 "{open_us},{},{},{},{},{},{},{},{},,,0",
-                entry(kline.open),
-                entry(kline.high),
-                entry(kline.low),
-                entry(kline.close),
-                text(|out| write_total(out, kline.volume)),
+                Units(kline.open),
+                Units(kline.high),
+                Units(kline.low),
+                Units(kline.close),
+                Total(kline.volume),
                 open_us + MINUTE_MS * 1_000 - 1,
-                text(|out| write_amount(out, kline.quote_volume)),
+                Amount(kline.quote_volume),
                 kline.trade_count,
             );
             lines.add("", &line)
@@ -291,7 +284,7 @@ fn perpetual(
         }
         Kind::FundingRates => each(reader, List::Fundings as u16, id, day, |row: FundingRecord| {
             let hours = market.setting(PerpetualParameter::FundingIntervalHours);
-            let rate = text(|out| write_entry(out, row.told.rate));
+            let rate = Units(row.told.rate);
             lines.add(
                 "calc_time,funding_interval_hours,last_funding_rate",
                 &format!("{},{hours},{rate}", row.told.funding_ms),

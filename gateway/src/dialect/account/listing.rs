@@ -402,31 +402,31 @@ pub fn state(word: &str) -> Result<PerpetualState, Refused> {
 type Raw<'a> = Option<&'a RawValue>;
 
 #[derive(serde::Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 #[serde(deny_unknown_fields)]
 struct BracketBody<'a> {
-    #[serde(borrow, alias = "notionalCap")]
+    #[serde(alias = "notionalCap")]
     notional_cap: Raw<'a>,
-    #[serde(borrow, alias = "initialLeverage")]
+    #[serde(alias = "initialLeverage")]
     max_leverage: Raw<'a>,
-    #[serde(borrow, alias = "maintMarginRatio")]
+    #[serde(alias = "maintMarginRatio")]
     maint_margin_ratio: Raw<'a>,
     // What GET leverageBracket shows beside them follows from these three.
-    #[serde(borrow, rename = "bracket")]
+    #[serde(rename = "bracket")]
     _bracket: Raw<'a>,
-    #[serde(borrow, rename = "notionalFloor", alias = "notional_floor")]
+    #[serde(rename = "notionalFloor", alias = "notional_floor")]
     _floor: Raw<'a>,
-    #[serde(borrow, rename = "cum")]
+    #[serde(rename = "cum")]
     _cumulated: Raw<'a>,
 }
 
 #[derive(serde::Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 #[serde(deny_unknown_fields)]
 struct SourceBody<'a> {
-    #[serde(borrow)]
     feed: Raw<'a>,
-    #[serde(borrow)]
     weight: Raw<'a>,
-    #[serde(borrow, alias = "staleness")]
+    #[serde(alias = "staleness")]
     stale_ms: Raw<'a>,
 }
 
@@ -557,18 +557,16 @@ fn changed(change: Option<&Change>) -> (Option<i64>, Option<String>, Option<KeyO
 }
 
 #[derive(serde::Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 #[serde(deny_unknown_fields)]
 struct TierBody<'a> {
-    #[serde(borrow)]
     min_volume_14d: Raw<'a>,
-    #[serde(borrow)]
     maker_rate: Raw<'a>,
-    #[serde(borrow)]
     taker_rate: Raw<'a>,
     // What GET shows beside them follows from their order.
-    #[serde(borrow, rename = "tier")]
+    #[serde(rename = "tier")]
     _tier: Raw<'a>,
-    #[serde(borrow, rename = "name")]
+    #[serde(rename = "name")]
     _name: Raw<'a>,
 }
 

@@ -14,12 +14,10 @@ use serde_json::value::RawValue;
 
 /// Body of POST /api/v1/account/margin-mode.
 #[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub struct Body<'a> {
-    #[serde(borrow)]
     margin_mode: Option<&'a RawValue>,
-    #[serde(borrow)]
     mode: Option<&'a RawValue>,
-    #[serde(borrow)]
     symbol: Option<&'a RawValue>,
 }
 

@@ -35,22 +35,16 @@ const SLIPPAGE_DEFAULT: i128 = 10_000 * SLIPPAGE_STEP;
 
 /// Body of POST /orders/preview.
 #[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub struct Body<'a> {
-    #[serde(borrow)]
     symbol: Option<&'a RawValue>,
-    #[serde(borrow)]
     side: Option<&'a RawValue>,
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     order_type: Option<&'a RawValue>,
-    #[serde(borrow)]
     quantity: Option<&'a RawValue>,
-    #[serde(borrow)]
     price: Option<&'a RawValue>,
-    #[serde(borrow)]
     leverage: Option<&'a RawValue>,
-    #[serde(borrow)]
     reduce_only: Option<&'a RawValue>,
-    #[serde(borrow)]
     max_slippage: Option<&'a RawValue>,
 }
 

@@ -188,11 +188,6 @@ impl Steps {
     }
 }
 
-/// Decimals of values of a market: those of a tick and a lot together, exact.
-pub fn value_decimals(market: &PerpetualMarket) -> usize {
-    Steps::of(market).value(0).1
-}
-
 const fn signed(number: Fixed) -> SignedFixed {
     SignedFixed(number.0, number.1)
 }

@@ -4,7 +4,6 @@ pub mod algo;
 pub mod encode;
 pub mod fees;
 pub mod margin;
-mod object;
 pub mod order;
 pub mod params;
 pub mod place;

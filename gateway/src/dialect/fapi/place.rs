@@ -224,7 +224,6 @@ pub fn place(
     let attached =
         params.get("tpslWorkingType").map_or(Ok(WorkingType::ContractPrice), words::parse_working_type)?;
     let (time_in_force, is_gte) = time_in_force(params, order_type)?;
-    // What the type must come with.
     let has_limit = matches!(
         order_type,
         PerpetualOrderType::Limit | PerpetualOrderType::Stop | PerpetualOrderType::TakeProfit
@@ -232,47 +231,49 @@ pub fn place(
     let is_trailing = order_type == PerpetualOrderType::TrailingStopMarket;
     let is_conditional = !matches!(order_type, PerpetualOrderType::Limit | PerpetualOrderType::Market);
     let has_stop = is_conditional && !is_trailing;
-    for (name, is_sent, is_needed) in [
-        ("timeInForce", params.get("timeInForce").is_some(), order_type == PerpetualOrderType::Limit),
-        ("quantity", quantity.is_some(), !close_position),
-        ("price", limit.is_some() || price_match != PriceMatch::None, has_limit),
-        (names.stop(), stop.is_some(), has_stop),
-        ("callbackRate", callback.is_some(), is_trailing),
-        ("goodTillDate", good_till != 0, time_in_force == PerpetualTimeInForce::GoodTillDate),
-    ] {
-        if is_needed && !is_sent {
-            return Err(refusal::mandatory(name));
-        }
+    let may_close =
+        matches!(order_type, PerpetualOrderType::StopMarket | PerpetualOrderType::TakeProfitMarket);
+    let has_match = price_match != PriceMatch::None;
+    let is_dated = time_in_force == PerpetualTimeInForce::GoodTillDate;
+    let either_activation = activation.or(other_activation);
+    // As what is nothing counts where anything else may not be sent (`perpetual.md` 7.3).
+    let has_time_in_force = !matches!(params.get("timeInForce"), None | Some("0" | "0.0" | "false"));
+    let is_set = |value| not_zero(value).is_some();
+    // What the type must come with and what it may, as asked for one after the other: a name, whether it is missing, whether it is
+    // sent though it may not be. The price is missed before a stop price, and too much behind it.
+    let (sent, is_limit) = (params.get("timeInForce"), order_type == PerpetualOrderType::Limit);
+    let rules = [
+        (
+            "timeInForce",
+            is_limit && sent.is_none(),
+            has_time_in_force && order_type == PerpetualOrderType::Market,
+        ),
+        ("quantity", !close_position && quantity.is_none(), false),
+        ("price", has_limit && !has_match && limit.is_none(), false),
+        (names.stop(), has_stop && stop.is_none(), is_set(stop) && !has_stop),
+        (names.other_stop(), false, is_set(other_stop) && !has_stop),
+        ("callbackRate", is_trailing && callback.is_none(), is_set(callback) && !is_trailing),
+        ("activationPrice", false, is_set(either_activation) && !is_trailing),
+        ("closePosition", false, close_position && !may_close),
+        ("price", false, is_set(limit) && (has_match || !has_limit)),
+        ("goodTillDate", is_dated && good_till == 0, good_till != 0 && !is_dated),
+        ("reduceOnly", false, reduce_only && close_position),
+        ("tpTriggerPrice", false, take_profit.is_some() && is_conditional),
+        ("slTriggerPrice", false, stop_loss.is_some() && is_conditional),
+    ];
+    if let Some((name, ..)) = rules.iter().find(|(_, is_missing, _)| *is_missing) {
+        return Err(refusal::mandatory(name));
     }
     // Combinations. Two spellings of one thing say the same, or nobody can say which one counts.
     let differ = |one: Option<Decimal>, other: Option<Decimal>| matches!((not_zero(one), not_zero(other)), (Some(one), Some(other)) if one != other);
     if differ(activation, other_activation) || differ(stop, other_stop) {
         return Err(refusal::COMBINATION);
     }
-    let activation = activation.or(other_activation);
-    if price_match != PriceMatch::None && !has_limit {
+    if has_match && !has_limit {
         return Err(refusal::PRICE_MATCH_TYPE);
     }
-    let may_close =
-        matches!(order_type, PerpetualOrderType::StopMarket | PerpetualOrderType::TakeProfitMarket);
-    // As what is nothing counts where anything else may not be sent (`perpetual.md` 7.3).
-    let has_time_in_force = !matches!(params.get("timeInForce"), None | Some("0" | "0.0" | "false"));
-    for (name, is_sent, is_allowed) in [
-        ("timeInForce", has_time_in_force, order_type != PerpetualOrderType::Market),
-        (names.stop(), not_zero(stop).is_some(), has_stop),
-        (names.other_stop(), not_zero(other_stop).is_some(), has_stop),
-        ("callbackRate", not_zero(callback).is_some(), is_trailing),
-        ("activationPrice", not_zero(activation).is_some(), is_trailing),
-        ("closePosition", close_position, may_close),
-        ("price", not_zero(limit).is_some(), has_limit && price_match == PriceMatch::None),
-        ("goodTillDate", good_till != 0, time_in_force == PerpetualTimeInForce::GoodTillDate),
-        ("reduceOnly", reduce_only, !close_position),
-        ("tpTriggerPrice", take_profit.is_some(), !is_conditional),
-        ("slTriggerPrice", stop_loss.is_some(), !is_conditional),
-    ] {
-        if is_sent && !is_allowed {
-            return Err(refusal::not_required(name));
-        }
+    if let Some((name, ..)) = rules.iter().find(|(.., is_too_much)| *is_too_much) {
+        return Err(refusal::not_required(name));
     }
     if close_position && not_zero(quantity).is_some() {
         return Err(refusal::QUANTITY_WITH_CLOSE);
@@ -286,7 +287,7 @@ pub fn place(
         return Err(of_state(refusal::POSITION_SIDE_MODE));
     }
     let client_order = params.get(names.client()).map_or(Ok(generated), own_name).map_err(of_state)?;
-    if is_trailing && activation.is_some_and(Decimal::is_zero) {
+    if is_trailing && either_activation.is_some_and(Decimal::is_zero) {
         return Err(of_state(refusal::ACTIVATION));
     }
     let price = |price: Option<Decimal>| price.map_or(Ok(0), Decimal::price).map_err(of_state);
@@ -307,7 +308,7 @@ pub fn place(
             | flag(is_gte && close_position, order_flag::GTE)
             | flag(names == Names::Service, order_flag::CONDITIONAL_SERVICE),
         price: price(limit.filter(|_| has_limit))?,
-        stop_price: stop_price(if is_trailing { activation } else { stop.filter(|_| has_stop) })?,
+        stop_price: stop_price(if is_trailing { either_activation } else { stop.filter(|_| has_stop) })?,
         callback_rate: if is_trailing { callback_rate(callback).map_err(of_state)? } else { 0 },
         quantity: quantity.map_or(Ok(0), |sent| floored(sent, market, has_limit)).map_err(of_state)?,
         leverage,

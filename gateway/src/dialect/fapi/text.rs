@@ -1,7 +1,7 @@
 //! Numbers as texts, where one is told and not an answer's member (`perpetual.md` 1); and names that stand for accounts.
 
 use ringside_core::ids::AccountId;
-use ringside_wire::number::{Amount, Exact, Fixed, Micros, Money, Units};
+use ringside_wire::number::{Amount, Micros, Units};
 use sha2::{Digest, Sha256};
 
 pub use ringside_wire::decimal::decimals;
@@ -25,19 +25,4 @@ pub fn amount(value: i128) -> String {
 /// Micros, shortest form.
 pub fn micros(value: i64) -> String {
     Micros(value).to_string()
-}
-
-/// Steps of 10^-8 with exactly so many decimals; what lies beyond is cut.
-pub fn fixed(value: i128, decimals: usize) -> String {
-    Fixed(value, decimals).to_string()
-}
-
-/// Steps of 10^-8 with exactly 8 decimals.
-pub fn exact8(value: i64) -> String {
-    Exact(value).to_string()
-}
-
-/// Micros with exactly 8 decimals.
-pub fn money(micros: i64) -> String {
-    Money(micros).to_string()
 }

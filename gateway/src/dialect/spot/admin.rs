@@ -21,24 +21,16 @@ type Member<'a> = Option<&'a RawValue>;
 
 /// Body of POST /admin/spot/markets.
 #[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub struct ListBody<'a> {
-    #[serde(borrow)]
     id: Member<'a>,
-    #[serde(borrow)]
     base_token: Member<'a>,
-    #[serde(borrow)]
     quote_token: Member<'a>,
-    #[serde(borrow)]
     tick_size: Member<'a>,
-    #[serde(borrow)]
     lot_size: Member<'a>,
-    #[serde(borrow)]
     min_notional: Member<'a>,
-    #[serde(borrow)]
     maker_fee_bps: Member<'a>,
-    #[serde(borrow)]
     taker_fee_bps: Member<'a>,
-    #[serde(borrow)]
     reason: Member<'a>,
 }
 
@@ -71,18 +63,13 @@ impl ListBody<'_> {
 
 /// Body of PATCH /admin/spot/markets/:id.
 #[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub struct UpdateBody<'a> {
-    #[serde(borrow)]
     tick_size: Member<'a>,
-    #[serde(borrow)]
     lot_size: Member<'a>,
-    #[serde(borrow)]
     min_notional: Member<'a>,
-    #[serde(borrow)]
     maker_fee_bps: Member<'a>,
-    #[serde(borrow)]
     taker_fee_bps: Member<'a>,
-    #[serde(borrow)]
     reason: Member<'a>,
 }
 
@@ -109,10 +96,9 @@ impl UpdateBody<'_> {
 
 /// Body of PATCH /admin/spot/markets/:id/status.
 #[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub struct StatusBody<'a> {
-    #[serde(borrow)]
     status: Member<'a>,
-    #[serde(borrow)]
     reason: Member<'a>,
 }
 
@@ -131,14 +117,11 @@ impl StatusBody<'_> {
 
 /// Body of POST /admin/spot/balances/credit.
 #[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub struct CreditBody<'a> {
-    #[serde(borrow)]
     user_address: Member<'a>,
-    #[serde(borrow)]
     token: Member<'a>,
-    #[serde(borrow)]
     amount: Member<'a>,
-    #[serde(borrow)]
     reason: Member<'a>,
 }
 

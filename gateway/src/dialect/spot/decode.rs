@@ -28,22 +28,17 @@ macro_rules! place_body {
     ($($unsupported:ident = $name:literal,)*) => {
         /// Body of POST /spot/orders, its members as sent.
         #[derive(Clone, Copy, Debug, Default, Deserialize)]
+        #[serde(bound(deserialize = "'de: 'a"))]
         pub struct PlaceBody<'a> {
-            #[serde(borrow)]
             symbol: Option<&'a RawValue>,
-            #[serde(borrow)]
             side: Option<&'a RawValue>,
-            #[serde(borrow, rename = "type")]
+            #[serde(rename = "type")]
             order_type: Option<&'a RawValue>,
-            #[serde(borrow)]
             tif: Option<&'a RawValue>,
-            #[serde(borrow)]
             price: Option<&'a RawValue>,
-            #[serde(borrow)]
             quantity: Option<&'a RawValue>,
-            #[serde(borrow)]
             quote_quantity: Option<&'a RawValue>,
-            $(#[serde(borrow, rename = $name)]
+            $(#[serde(rename = $name)]
             $unsupported: Option<&'a RawValue>,)*
         }
 

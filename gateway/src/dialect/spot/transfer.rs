@@ -28,12 +28,10 @@ const MICRO: Amount = 1_000_000_000_000;
 
 /// Body of POST /spot/transfer.
 #[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub struct TransferBody<'a> {
-    #[serde(borrow)]
     direction: Option<&'a RawValue>,
-    #[serde(borrow)]
     token: Option<&'a RawValue>,
-    #[serde(borrow)]
     amount: Option<&'a RawValue>,
 }
 

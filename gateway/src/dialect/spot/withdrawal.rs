@@ -15,10 +15,9 @@ use std::borrow::Cow;
 
 /// Body of a request, its members as sent.
 #[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub struct WithdrawBody<'a> {
-    #[serde(borrow)]
     token: Option<&'a RawValue>,
-    #[serde(borrow)]
     amount: Option<&'a RawValue>,
 }
 

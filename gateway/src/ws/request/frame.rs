@@ -42,12 +42,13 @@ pub struct Sent {
 pub type Malformed<'a> = (&'a str, Refusal);
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Envelope<'a> {
-    #[serde(borrow, default)]
+    #[serde(default)]
     id: Raw<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     method: Raw<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     params: Raw<'a>,
 }
 

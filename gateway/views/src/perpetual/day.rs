@@ -5,6 +5,7 @@
 //! since.
 
 use super::super::codec::{LoadError, Reader, Writer};
+use super::super::extremes::Extremes;
 use super::Perpetuals;
 use super::market::PerpetualMarket;
 use super::place;
@@ -130,10 +131,7 @@ struct Window {
     volume: i128,
     value: i128,
     count: u64,
-    /// Starts of buckets whose high no later one reaches. Falling.
-    highs: VecDeque<(i64, Price)>,
-    /// The same of lows. Rising.
-    lows: VecDeque<(i64, Price)>,
+    extremes: Extremes,
 }
 
 impl Window {
@@ -144,8 +142,7 @@ impl Window {
             volume: 0,
             value: 0,
             count: 0,
-            highs: VecDeque::new(),
-            lows: VecDeque::new(),
+            extremes: Extremes::default(),
         }
     }
 
@@ -171,14 +168,7 @@ impl Window {
             None => self.buckets.push_back(Bucket { start_ms, ..*bucket }),
         }
         let start_ms = self.buckets.back().map_or(start_ms, |last| last.start_ms);
-        while self.highs.back().is_some_and(|(_, high)| *high <= bucket.high) {
-            self.highs.pop_back();
-        }
-        self.highs.push_back((start_ms, bucket.high));
-        while self.lows.back().is_some_and(|(_, low)| *low >= bucket.low) {
-            self.lows.pop_back();
-        }
-        self.lows.push_back((start_ms, bucket.low));
+        self.extremes.put(start_ms, bucket.high, bucket.low);
     }
 
     /// Lets go of what lies before the day that ends now.
@@ -190,25 +180,18 @@ impl Window {
             self.count -= old.count;
             self.buckets.pop_front();
         }
-        for extremes in [&mut self.highs, &mut self.lows] {
-            while extremes.front().is_some_and(|(at_ms, _)| *at_ms < start_ms) {
-                extremes.pop_front();
-            }
-        }
+        self.extremes.advance(start_ms);
     }
 
     fn day(&self, quiet: Ticker24h, now_ms: i64) -> Ticker24h {
         let start_ms = now_ms - DAY_MS;
         let gone = self.buckets.partition_point(|bucket| bucket.start_ms < start_ms);
         let (Some(first), Some(last)) = (self.buckets.get(gone), self.buckets.back()) else { return quiet };
-        let extreme = |extremes: &VecDeque<(i64, Price)>| {
-            let at = extremes.partition_point(|(at_ms, _)| *at_ms < start_ms);
-            extremes.get(at).map_or(quiet.close, |(_, price)| *price)
-        };
+        let (high, low) = self.extremes.since(start_ms).unwrap_or((quiet.high, quiet.low));
         let mut day = Ticker24h {
             open: first.open,
-            high: extreme(&self.highs),
-            low: extreme(&self.lows),
+            high,
+            low,
             volume: self.volume,
             value: self.value,
             count: self.count,

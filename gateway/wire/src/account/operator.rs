@@ -86,6 +86,18 @@ pub struct Clock {
 }
 
 #[derive(Serialize, JsonSchema)]
+pub struct Ban {
+    /// Of IPv6 its /64, which is banned as one
+    pub address: String,
+    /// How many count towards the length of the next, this one included
+    pub count: usize,
+    /// UNIX milliseconds
+    pub since: i64,
+    /// UNIX milliseconds
+    pub until: i64,
+}
+
+#[derive(Serialize, JsonSchema)]
 pub struct PriceFeed {
     /// Shortest time between two prices
     pub every_ms: u64,

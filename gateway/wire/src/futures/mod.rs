@@ -7,6 +7,7 @@ pub mod history;
 pub mod market;
 pub mod order;
 pub mod stream;
+pub mod user;
 pub mod words;
 
 use crate::number::{Name, Whole};

@@ -3,19 +3,19 @@
 //! The engine's order is kept, but for fills: the fills of one order that matched (a pass) are first told as TRADE_LITE each,
 //! then the account as they left it, then each as an event of its order. Of a trade within one account the maker comes first.
 
+use super::UserEvent;
+use super::encode::{self, Fill};
 use super::exposure::Exposures;
 use super::ledger::{Ledger, isolated_wallet};
-use super::{
-    AccountUpdate, AlgoUpdate, BalanceUpdate, CalledRow, Fill, Happening, MarginCall, OrderUpdate,
-    PositionRow, Reason, UserEvent,
-};
+use crate::dialect::fapi::encode::USDT;
 use crate::dialect::fapi::margin::{AccountSummary, figures, leverage_in_force};
 use crate::dialect::fapi::refusal::Refusal;
 use crate::dialect::fapi::reject;
+use crate::dialect::fapi::words::{MarginType, PositionMargin};
 use ringside_core::command::{MarginMode, PerpetualStatus, order_flag};
 use ringside_core::event::{
-    self, Event, Execution, Kind, PerpetualExposure, PerpetualPosition, PerpetualTrade, PostingReason,
-    TradeCause, VipChange,
+    self, Event, Execution as EngineExecution, Kind, PerpetualExposure, PerpetualPosition, PerpetualTrade,
+    PostingReason, TradeCause, VipChange,
 };
 use ringside_core::ids::{ALL_MARKETS, AccountId, MarketId, OrderId, Symbol};
 use ringside_core::money::Money;
@@ -23,6 +23,13 @@ use ringside_core::reject::Reject;
 use ringside_core::risk::perpetual::position::Position;
 use ringside_views::perpetual::Perpetuals;
 use ringside_views::perpetual::order::OrderRecord;
+use ringside_wire::futures::user::{
+    AccountUpdate, AlgoUpdate, BalanceUpdate, CalledPosition, ConfigUpdate, DeferredOrder, DeferredUpdate,
+    Execution, LeverageChange, MarginCall, OrderUpdate, Reason, RefusedOrder, TierUpdate, TriggerRefusal,
+    UpdatedAccount, UpdatedBalance, UpdatedPosition,
+};
+use ringside_wire::futures::words::PositionSide::Both;
+use ringside_wire::number::{Exact, Money as Shown, MoneyOrZero, Name, Units};
 
 /// The accounts that an event is about; two for what passes between accounts. `None` of both: none that is told of it.
 pub fn accounts_of(event: &Event) -> [Option<AccountId>; 2] {
@@ -131,8 +138,8 @@ impl UserEventBuilder<'_> {
             let Some(market) = self.views.markets().get(after.market) else { continue };
             let leverage = leverage_in_force(after.leverage, market);
             if leverage != leverage_in_force(before.leverage, market) {
-                let (time_ms, symbol) = (self.time_ms, market.symbol);
-                self.out.push(UserEvent::Leverage { time_ms, symbol, leverage });
+                let config = LeverageChange { symbol: Name(market.symbol), leverage };
+                self.out.push(UserEvent::Leverage(ConfigUpdate { time: self.time_ms, config }));
             }
             if before.mode != after.mode {
                 moved.push(after.market);
@@ -159,9 +166,9 @@ impl UserEventBuilder<'_> {
             end = place + 1;
             self.covered += std::mem::take(&mut paid);
             for half in self.halves(trade) {
-                // Of the order it shows nothing that its fills change.
                 if let Some(order) = self.order(half.order) {
-                    let update = self.update(order, Happening::Trade, Some(half.fill));
+                    let symbol = self.symbol(order.told.market);
+                    let update = encode::lite(self.time_ms, symbol, &order, half.fill);
                     self.out.push(UserEvent::Lite(Box::new(update)));
                 }
                 if half.is_charged {
@@ -240,8 +247,8 @@ impl UserEventBuilder<'_> {
             let Some(mut order) = self.order(half.order) else { continue };
             order.filled(trade.quantity, trade.value, half.is_whole, self.time_ms);
             self.note(order);
-            let happening = if half.is_forced { Happening::Calculated } else { Happening::Trade };
-            self.tell_order(order, happening, Some(half.fill));
+            let execution = if half.is_forced { Execution::Calculated } else { Execution::Trade };
+            self.tell_order(order, execution, Some(half.fill));
             self.finish(order);
         }
     }
@@ -255,13 +262,13 @@ impl UserEventBuilder<'_> {
         } else if let Some(posting) = event.get::<event::Posting>() {
             self.posting(posting);
         } else if let Some(deferred) = event.get::<event::TriggerDeferred>() {
-            self.out.push(UserEvent::Deferred {
-                time_ms: self.time_ms,
-                symbol: self.symbol(deferred.market),
+            let order = DeferredOrder {
+                symbol: Name(self.symbol(deferred.market)),
                 order: deferred.order,
-                mark: deferred.mark,
-                last: deferred.last,
-            });
+                mark: Exact(deferred.mark),
+                last: Units(deferred.last),
+            };
+            self.out.push(UserEvent::Deferred(DeferredUpdate { time: self.time_ms, order }));
         } else if let Some(refused) = event.get::<event::TriggerRefused>() {
             self.refused(refused);
         } else if let Some(call) = event.get::<event::MarginCall>() {
@@ -269,38 +276,40 @@ impl UserEventBuilder<'_> {
         } else if let Some(changed) = event.get::<event::VipChanged>()
             && let Some(change) = VipChange::from_code(changed.change)
         {
-            self.out.push(UserEvent::Vip {
-                time_ms: self.time_ms,
-                change,
-                tiers: (changed.from, changed.to),
-                volume: changed.volume,
-                effective_ms: changed.effective_ms,
-            });
+            let update = TierUpdate {
+                kind: change_word(change),
+                from_tier: changed.from,
+                to_tier: changed.to,
+                volume_14d: Shown(changed.volume),
+                effective_at: changed.effective_ms,
+                ts: self.time_ms,
+            };
+            self.out.push(UserEvent::Tier(Box::new(update)));
         }
     }
 
     /// An order that was accepted, changed, fired or ended.
     fn told(&mut self, told: &event::PerpetualOrder) {
-        let Some(execution) = Execution::from_code(told.execution) else { return };
+        let Some(execution) = EngineExecution::from_code(told.execution) else { return };
         let order = self.named(told);
         self.note(order);
         let is_of_service = told.flags & order_flag::CONDITIONAL_SERVICE != 0;
         match execution {
-            Execution::Triggered if is_of_service => self.fire(order),
-            Execution::New if is_of_service => self.algo(order, "NEW", None),
-            Execution::Canceled if is_of_service => self.algo(order, "CANCELED", None),
-            Execution::Expired if is_of_service => {
+            EngineExecution::Triggered if is_of_service => self.fire(order),
+            EngineExecution::New if is_of_service => self.algo(order, "NEW", None),
+            EngineExecution::Canceled if is_of_service => self.algo(order, "CANCELED", None),
+            EngineExecution::Expired if is_of_service => {
                 let refusal = self.refused.take().filter(|(refused, _)| *refused == told.order);
                 match refusal {
                     Some((_, refusal)) => self.algo(order, "REJECTED", Some(refusal)),
                     None => self.algo(order, "EXPIRED", None),
                 }
             }
-            Execution::Amended if is_of_service => {}
-            Execution::New | Execution::Triggered => self.tell_order(order, Happening::New, None),
-            Execution::Amended => self.tell_order(order, Happening::Amendment, None),
-            Execution::Canceled => self.tell_order(order, Happening::Canceled, None),
-            Execution::Expired => self.tell_order(order, Happening::Expired, None),
+            EngineExecution::Amended if is_of_service => {}
+            EngineExecution::New | EngineExecution::Triggered => self.tell_order(order, Execution::New, None),
+            EngineExecution::Amended => self.tell_order(order, Execution::Amendment, None),
+            EngineExecution::Canceled => self.tell_order(order, Execution::Canceled, None),
+            EngineExecution::Expired => self.tell_order(order, Execution::Expired, None),
         }
         self.finish(order);
     }
@@ -340,8 +349,10 @@ impl UserEventBuilder<'_> {
         if order.is_some_and(|order| order.told.flags & order_flag::CONDITIONAL_SERVICE != 0) {
             self.refused = Some((refused.order, refusal));
         } else {
-            let (time_ms, symbol) = (self.time_ms, self.symbol(refused.market));
-            self.out.push(UserEvent::TriggerRefused { time_ms, symbol, order: refused.order, refusal });
+            let symbol = Name(self.symbol(refused.market));
+            let order = RefusedOrder { symbol, order: refused.order, reason: refusal.msg };
+            let refusal = TriggerRefusal { time: self.time_ms, order };
+            self.out.push(UserEvent::TriggerRefused(Box::new(refusal)));
         }
     }
 
@@ -386,18 +397,19 @@ impl UserEventBuilder<'_> {
             let is_of_scope = if is_cross { !held.is_isolated } else { held.market.market == call.market };
             held.holding.position.quantity != 0 && is_of_scope
         });
-        let positions = held.map(|held| CalledRow {
-            symbol: held.market.symbol,
-            quantity: held.holding.position.quantity,
-            is_isolated: held.is_isolated,
-            isolated_wallet: held.isolated_wallet(),
-            mark: held.market.mark(),
-            unrealised: held.unrealised,
-            maintenance: held.maintenance,
+        let positions = held.map(|held| CalledPosition {
+            symbol: Name(held.market.symbol),
+            position_side: Both,
+            quantity: Units(held.holding.position.quantity),
+            margin_type: MarginType::of(mode(held.is_isolated)),
+            isolated_wallet: Shown(held.isolated_wallet()),
+            mark: Exact(held.market.mark()),
+            unrealised: Shown(held.unrealised),
+            maintenance: Shown(held.maintenance),
         });
         let call = MarginCall {
             positions: positions.collect(),
-            cross_wallet: is_cross.then_some(figures.account.wallet),
+            cross_wallet: is_cross.then_some(Shown(figures.account.wallet)),
         };
         self.out.push(UserEvent::MarginCall(Box::new(call)));
     }
@@ -409,46 +421,57 @@ impl UserEventBuilder<'_> {
     }
 
     fn account(&mut self, reason: Reason, balance: Option<[Money; 3]>, change: Money, markets: &[MarketId]) {
-        let positions = markets.iter().map(|market| self.row(&self.ledger.position(*market))).collect();
-        let time_ms = self.time_ms;
-        let update = AccountUpdate { time_ms, reason, balance, positions };
-        self.out.push(UserEvent::Account(Box::new(update)));
+        let positions = markets.iter().map(|market| self.position(&self.ledger.position(*market))).collect();
+        let time = self.time_ms;
+        let shown = balance.map(|[wallet, cross_wallet, change]| UpdatedBalance {
+            asset: USDT,
+            wallet: Shown(wallet),
+            cross_wallet: Shown(cross_wallet),
+            change: MoneyOrZero(change),
+        });
+        let account = UpdatedAccount { reason, balances: shown.into_iter().collect(), positions };
+        self.out.push(UserEvent::Account(Box::new(AccountUpdate { time, account })));
         if let Some([wallet, cross_wallet, _]) = balance {
-            let available = self.figures().available;
-            let update = BalanceUpdate { time_ms, reason, wallet, cross_wallet, available, change };
+            let update = BalanceUpdate {
+                asset: USDT,
+                wallet_balance: Shown(wallet),
+                cross_wallet_balance: Shown(cross_wallet),
+                available_balance: Shown(self.figures().available),
+                change: MoneyOrZero(change),
+                reason,
+                ts: time,
+            };
             self.out.push(UserEvent::Balance(Box::new(update)));
         }
     }
 
-    fn row(&self, position: &PerpetualPosition) -> PositionRow {
+    fn position(&self, position: &PerpetualPosition) -> UpdatedPosition {
         let held = Position { quantity: position.quantity, cost: position.cost };
         let mark = self.views.markets().get(position.market).map_or(0, |market| market.mark());
-        PositionRow {
-            symbol: self.symbol(position.market),
-            quantity: position.quantity,
-            entry_price: held.entry_price().unwrap_or(0),
-            break_even_price: held.break_even_price(position.open_fees).unwrap_or(0),
-            realised: position.realised,
-            unrealised: if mark > 0 { held.unrealised(mark).unwrap_or(0) } else { 0 },
-            is_isolated: position.mode == MarginMode::Isolated as u32,
-            isolated_wallet: isolated_wallet(position),
+        UpdatedPosition {
+            symbol: Name(self.symbol(position.market)),
+            quantity: Units(position.quantity),
+            entry_price: Units(held.entry_price().unwrap_or(0)),
+            break_even_price: Units(held.break_even_price(position.open_fees).unwrap_or(0)),
+            realised: Shown(position.realised),
+            unrealised: Shown(if mark > 0 { held.unrealised(mark).unwrap_or(0) } else { 0 }),
+            margin_type: PositionMargin::of(mode(position.mode == MarginMode::Isolated as u32)),
+            isolated_wallet: Shown(isolated_wallet(position)),
+            position_side: Both,
+            margin_asset: USDT,
         }
     }
 
-    fn tell_order(&mut self, order: OrderRecord, happening: Happening, fill: Option<Fill>) {
-        let update = self.update(order, happening, fill);
-        self.out.push(UserEvent::Order(Box::new(update)));
-    }
-
-    fn update(&self, order: OrderRecord, happening: Happening, fill: Option<Fill>) -> OrderUpdate {
+    fn tell_order(&mut self, order: OrderRecord, execution: Execution, fill: Option<Fill>) {
         let (accounts, market) = (self.views.accounts(), order.told.market);
         let known = accounts.find(self.account).and_then(|known| known.holdings.get(market));
         let references = |told: &PerpetualExposure| [told.buy_reference, told.sell_reference];
         let left = known.map_or([0, 0], |holding| references(&holding.exposure));
         let found = accounts.found().exposure(market, self.account).map_or(left, references);
         let exposure = self.exposures.after(self.place, market, found);
-        let symbol = self.symbol(order.told.market);
-        OrderUpdate { time_ms: self.time_ms, symbol, order, happening, fill, exposure }
+        let (time, symbol) = (self.time_ms, self.symbol(market));
+        let order = encode::order(time, symbol, &order, execution, fill, exposure);
+        self.out.push(UserEvent::Order(Box::new(OrderUpdate { time, order })));
     }
 
     fn algo(&mut self, order: OrderRecord, status: &'static str, refusal: Option<Refusal>) {
@@ -462,22 +485,15 @@ impl UserEventBuilder<'_> {
         actual: Option<OrderRecord>,
         refusal: Option<Refusal>,
     ) {
-        let trigger_ms = match status {
+        let trigger_time = match status {
             "TRIGGERING" | "TRIGGERED" | "REJECTED" => self.time_ms,
             // When it went on.
             "FINISHED" => order.created_ms,
             _ => 0,
         };
-        let update = AlgoUpdate {
-            time_ms: self.time_ms,
-            symbol: self.symbol(order.told.market),
-            order,
-            status,
-            actual,
-            trigger_ms,
-            refusal,
-        };
-        self.out.push(UserEvent::Algo(Box::new(update)));
+        let symbol = self.symbol(order.told.market);
+        let order = encode::algo(symbol, &order, status, actual.as_ref(), trigger_time, refusal);
+        self.out.push(UserEvent::Algo(Box::new(AlgoUpdate { time: self.time_ms, order })));
     }
 
     fn symbol(&self, market: MarketId) -> Symbol {
@@ -538,4 +554,16 @@ struct Half {
     is_forced: bool,
     /// Its fee is what a liquidation costs.
     is_charged: bool,
+}
+
+const fn mode(is_isolated: bool) -> MarginMode {
+    if is_isolated { MarginMode::Isolated } else { MarginMode::Cross }
+}
+
+const fn change_word(change: VipChange) -> &'static str {
+    match change {
+        VipChange::UpgradeImmediate => "upgrade_immediate",
+        VipChange::DowngradeScheduled => "downgrade_scheduled",
+        VipChange::DowngradeApplied => "downgrade_applied",
+    }
 }
