@@ -9,6 +9,7 @@
 //!   `config`, `time`. State names no engine.
 //! - [`bare`]: book and matching without the rest, for benchmarks.
 //! - [`snapshot`] and `state_hash`: the state as canonical bytes.
+//! - [`side`]: what stands beside the commands in the journal, unseen by the engine.
 //! - [`numbered`]: rows found by hash. [`hash_seed`]: how tables spread what users choose. [`prefetch`]: a cache hint.
 //!   [`figures`]: counters and histograms of running threads.
 //! - [`ring`], [`gate`]: how commands and events travel between stages, and what has been journalled.
@@ -48,6 +49,7 @@ pub mod prefetch;
 pub mod reject;
 pub mod ring;
 pub mod risk;
+pub mod side;
 pub mod snapshot;
 mod state_hash;
 mod stp;

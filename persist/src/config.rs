@@ -17,6 +17,11 @@ pub fn mode_code(mode: GateMode) -> u16 {
     }
 }
 
+/// The mode that a number stands for.
+pub(crate) fn mode_of(code: u16) -> Option<GateMode> {
+    [GateMode::Written, GateMode::Durable].into_iter().find(|mode| mode_code(*mode) == code)
+}
+
 /// Name of a mode in headers, health answers and settings.
 pub fn mode_name(code: u16) -> &'static str {
     match code {

@@ -13,7 +13,8 @@ use ringside_core::command::{self, Command};
 use ringside_core::event::{self, Event};
 use ringside_core::ids::{AccountId, Address, Sequence};
 use ringside_core::reject::Reject;
-use ringside_persist::read::look::look;
+use ringside_core::side::SideEntry;
+use ringside_persist::read::look::{entries_beside, look};
 use ringside_views::Views;
 use ringside_wire::address::{address_text, parse_address};
 use ringside_wire::number::{Amount, Total, Units};
@@ -62,17 +63,20 @@ pub(super) fn inspect(config: &Config, data: &Path, wanted: &Wanted) -> Result<S
     ensure!(!seen.is_empty(), "the journal ends at sequence {}, before {from}", engine.sequence());
     let views = fold.views();
     let commands: Vec<Value> = seen.iter().map(|kept| kept.shown(&Known(views))).collect();
+    let beside = entries_beside(&journal, from, through)?;
+    let beside: Vec<Value> = beside.iter().map(|(after, entry)| entry_shown(*after, entry)).collect();
     let with_state = wanted.with_state || wanted.account.is_some();
     let account = wanted.account.map(|account| account.find(views)).transpose()?;
     let state = with_state.then(|| state(&engine, views, account));
     if wanted.as_json {
-        let mut all = json!({ "commands": commands });
+        let mut all = json!({ "commands": commands, "beside": beside });
         if let Some(state) = state {
             all["state"] = state;
         }
         return Ok(format!("{all}\n"));
     }
     let mut text: String = commands.iter().map(as_text).collect();
+    text.extend(beside.iter().map(entry_as_text));
     if let Some(state) = state {
         text += &format!("state {state:#}\n");
     }
@@ -169,6 +173,24 @@ impl Kept {
             "events": events,
         })
     }
+}
+
+/// An entry beside the commands, behind this one. What is in it is nobody's business: it may be a credential.
+fn entry_shown(after: Sequence, entry: &SideEntry) -> Value {
+    let SideEntry { key, bytes } = entry;
+    json!({ "after": after, "kind": key.kind, "id_len": key.id.len(), "len": bytes.as_ref().map(Vec::len) })
+}
+
+/// The same for people.
+fn entry_as_text(shown: &Value) -> String {
+    let what = match shown["len"].as_u64() {
+        Some(len) => format!("{len} bytes"),
+        None => "taken away".to_owned(),
+    };
+    format!(
+        "beside #{}: kind {}, an id of {} bytes, {what}\n",
+        shown["after"], shown["kind"], shown["id_len"]
+    )
 }
 
 /// The same for people: a line, and one for each event.

@@ -17,18 +17,24 @@
 //! |---|---|
 //! | len | bytes of the body, padding excluded |
 //! | crc32c | of bytes 0..4 and 8..end, padding included, starting at the segment's [`Salt`] |
-//! | seq | sequence of the command, dense; of pads and seals: of the last command before them |
+//! | seq | sequence of the command, dense; of pads, seals and entries beside the commands: of the last command before them |
 //! | chain | the same in all records of a batch: [`chain`](crate::format::checksum::chain) of the digest that the seal of the batch before says; of a journal's first batch: [`chain_start`](crate::format::checksum::chain_start) |
 //! | durable_seq | last sequence known to be durable before this record was written |
-//! | ts_ns | time of the command; of pads and seals: of the last command before them |
+//! | ts_ns | time of the command; of the others: of the last command before them |
 //! | epoch | incarnation of the process that wrote it |
-//! | sch, typ | [`SCHEMA`]; a [`command::Kind`] or one of [`PAD`], [`SEAL`], [`RAW`] |
-//! | source, source_seq | as in the command; zero in pads and seals |
+//! | sch, typ | [`SCHEMA`]; a [`command::Kind`] or one of [`PAD`], [`SEAL`], [`RAW`], [`SIDE`] |
+//! | source, source_seq | as in the command; zero in the others |
 //! | flags | distance, in units of 64 bytes, from this record back to the durable mark: everything before that point of the segment was durable before this record was written. Bits 28 and up are zero |
 //!
 //! The body of a command is [`Command::body_len`] bytes; a command that those do not tell whole (a kind this
 //! version does not know, a reserved field in use) is kept as [`RAW`], all 184 bytes of it, so that what the engine
 //! was given is what replay gives it. Written once: the golden files of `tests/golden/` hold every shape.
+//!
+//! The body of a [`SIDE`] record is an entry that the engine never sees ([`ringside_core::side`]); what its bytes mean its writer knows:
+//!
+//! ```text
+//!   0 kind u16 | 2 what u16 (1: the bytes stand there now, 2: nothing does) | 4 id_len u16 | 6 zero u16 | 8 id | bytes to the end
+//! ```
 //!
 //! So nothing is summed twice: the CRC says whether a record is as it was written, `seq`, `epoch` and `chain` whether it belongs
 //! where it stands, the digest in the seal whether the batch is whole; and each digest covers the one before.
@@ -45,6 +51,7 @@ pub(crate) use parse::is_zero;
 pub use parse::{Class, Flaw, Record, len_at, parse};
 use ringside_core::command::{self, BODY_LEN, Command};
 use ringside_core::ids::Sequence;
+use ringside_core::side::{BYTES_LEN_MAX, ID_LEN_MAX, SideEntry};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Version of everything this file draws.
@@ -57,12 +64,19 @@ pub const PAD: u16 = 0xff01;
 pub const SEAL: u16 = 0xff02;
 /// Type of a command kept whole.
 pub const RAW: u16 = 0xff03;
+/// Type of an entry beside the commands.
+pub const SIDE: u16 = 0xff04;
 /// Longest record of any type, header included; longer gaps take several pads.
 pub const RECORD_LEN_MAX: usize = 64 * 1024;
 /// Bytes of a seal's record.
 pub const SEAL_LEN: usize = HEADER_LEN + padded(size_of::<Seal>());
 /// Bytes of the longest command's record.
 pub const COMMAND_LEN_MAX: usize = HEADER_LEN + padded(size_of::<Command>());
+/// Bytes of a [`SIDE`] body before its id.
+pub(crate) const SIDE_HEAD_LEN: usize = 8;
+/// Bytes of the longest record of an entry beside the commands.
+pub const SIDE_LEN_MAX: usize = HEADER_LEN + padded(SIDE_HEAD_LEN + ID_LEN_MAX + BYTES_LEN_MAX);
+const _: () = assert!(SIDE_LEN_MAX <= RECORD_LEN_MAX);
 /// Bits of `flags` that may be set.
 pub const DISTANCE_MASK: u32 = (1 << 28) - 1;
 
@@ -200,6 +214,24 @@ impl Stamp {
         self.put(room, self.internal(SEAL, last, distance), seal.as_bytes())
     }
 
+    /// Appends the record of an entry beside the commands, after the command `last`: [`side_len`] bytes, to be linked as commands are.
+    /// The entry is within its bounds.
+    pub fn side(&self, room: &mut [u8], entry: &SideEntry, last: Last, distance: u64) -> usize {
+        assert!(entry.is_within_bounds(), "an entry that would not be read again");
+        let (what, bytes): (u16, &[u8]) = entry.bytes.as_ref().map_or((2, &[]), |bytes| (1, bytes));
+        let id = &entry.key.id;
+        let total = side_len(entry);
+        let len = SIDE_HEAD_LEN + id.len() + bytes.len();
+        let body = &mut room[HEADER_LEN..total];
+        for (word, number) in body.chunks_mut(2).zip([entry.key.kind, what, id.len() as u16, 0]) {
+            word.copy_from_slice(&number.to_le_bytes());
+        }
+        body[SIDE_HEAD_LEN..][..id.len()].copy_from_slice(id);
+        body[SIDE_HEAD_LEN + id.len()..len].copy_from_slice(bytes);
+        body[len..].fill(0);
+        self.finish(room, Header { len: len as u32, ..self.internal(SIDE, last, distance) }, total)
+    }
+
     fn internal(&self, kind: u16, last: Last, distance: u64) -> Header {
         Header {
             len: 0,
@@ -234,6 +266,12 @@ impl Stamp {
         }
         total
     }
+}
+
+/// Bytes of the record of an entry beside the commands.
+pub fn side_len(entry: &SideEntry) -> usize {
+    let bytes = entry.bytes.as_ref().map_or(0, Vec::len);
+    HEADER_LEN + padded(SIDE_HEAD_LEN + entry.key.id.len() + bytes)
 }
 
 /// Gives whole records of a batch the chain that they carry and their CRCs, one after the other from byte `from` of `records` on,
@@ -383,6 +421,62 @@ mod tests {
         finish_seal(&mut room.0[192..], salt(), [9; 16]);
         let record = parse(&room.0[192..], salt()).expect("seal");
         assert_eq!((record.seal().digest, record.header.chain), ([9; 16], 5));
+    }
+
+    #[test]
+    fn entries_beside_the_commands_come_back() {
+        let mut room = vec![0_u64; 8 << 10];
+        let room = room.as_mut_bytes();
+        let last = Last { sequence: 10, time_ns: 11 };
+        for (id, bytes) in [(0, 0), (1, 55), (8, 300), (ID_LEN_MAX, BYTES_LEN_MAX)] {
+            let put = SideEntry::put(7, &vec![5; id], vec![6; bytes]);
+            let gone = SideEntry::delete(7, &vec![5; id]);
+            for entry in [put, gone] {
+                room.fill(0xaa);
+                let len = stamp().side(room, &entry, last, 640);
+                assert!(len == side_len(&entry) && len <= SIDE_LEN_MAX);
+                assert_eq!(link(room, salt(), 5, 0, 1), len);
+                let record = parse(room, salt()).expect("valid");
+                assert_eq!((record.class(), record.bytes.len(), record.distance()), (Class::Side, len, 640));
+                assert_eq!((record.side(), record.header.seq, record.header.ts_ns), (entry, 10, 11));
+            }
+        }
+    }
+
+    #[test]
+    fn an_entry_that_is_none_is_not_taken_for_one() {
+        let mut room = Room([0; 1024]);
+        let entry = SideEntry::put(7, b"key", vec![1, 2, 3]);
+        let gone = SideEntry::delete(7, b"key");
+        // Byte of the body, and what stands there: what it may say, an id that is longer than its room, a reserved number, bytes of what
+        // is gone.
+        let cases = [
+            (&entry, 2, 0),
+            (&entry, 2, 2),
+            (&entry, 2, 3),
+            (&entry, 3, 1),
+            (&entry, 4, 7),
+            (&entry, 5, 1),
+            (&entry, 6, 1),
+            (&gone, 2, 1),
+            (&gone, 4, 2),
+        ];
+        for (entry, byte, value) in cases {
+            stamp().side(&mut room.0, entry, Last::default(), 0);
+            room.0[HEADER_LEN + byte] = value;
+            link(&mut room.0, salt(), 5, 0, 1);
+            let is_put = entry.bytes.is_some();
+            let expected = if byte == 2 && value == 1 && !is_put { Class::Side } else { Class::Unknown };
+            assert_eq!(parse(&room.0, salt()).expect("valid").class(), expected, "{byte} {value} {is_put}");
+        }
+        stamp().side(&mut room.0, &entry, Last::default(), 0);
+        room.0[44] = schema_1::SCHEMA as u8;
+        link(&mut room.0, salt(), 5, 0, 1);
+        assert_eq!(
+            parse(&room.0, salt()).expect("valid").class(),
+            Class::Unknown,
+            "the first schema had none"
+        );
     }
 
     #[test]

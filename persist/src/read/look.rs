@@ -16,6 +16,7 @@ use crate::storage::{Access, Storage};
 use ringside_core::command::Command;
 use ringside_core::event::Event;
 use ringside_core::ids::Sequence;
+use ringside_core::side::SideEntry;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -46,8 +47,8 @@ fn start<M: Machine>(
     };
     for name in survey.snapshots.iter().rev() {
         let is_before = snapshot_store::sequence_of(name).is_some_and(|at| at < before);
-        if is_before && let Ok((machine, _)) = recovery::load(disk, name, first.journal_id, config, fold) {
-            return Ok(machine);
+        if is_before && let Ok(loaded) = recovery::load(disk, name, first.journal_id, config, fold) {
+            return Ok(loaded.engine);
         }
     }
     if first.number != 1 {
@@ -118,6 +119,40 @@ pub fn look<M: Machine>(
         }
     }
     Ok(machine)
+}
+
+/// What stands beside the commands behind those of `from` through `through`, in the order of the journal: the last command before each,
+/// and the entry.
+///
+/// Errors: I/O, damage.
+pub fn entries_beside(
+    directory: &Path,
+    from: Sequence,
+    through: Sequence,
+) -> Result<Vec<(Sequence, SideEntry)>, PersistError> {
+    let disk = Disk::open_existing(directory)?;
+    beside_engine(&disk, |is_running| {
+        let survey = Survey { is_running, ..survey(&disk)? };
+        let at = survey.segments.partition_point(|read| read.header.first_seq <= from.max(1)).max(1) - 1;
+        // Whatever is read below counts.
+        let end = walk(&disk, &survey, at, None, |_, _| Ok(()))?.end;
+        let mut found = Vec::new();
+        for (index, read) in survey.segments.iter().enumerate().skip(at) {
+            let header = read.header;
+            let name = header.name();
+            let file = disk.open(&name, Access::Read).map_err(PersistError::io("open", &name))?;
+            let mut reader = Reader::new(file, header, header.segment_len);
+            let is_last = index + 1 == survey.segments.len();
+            while reader.place().last.sequence <= through && (!is_last || reader.place().offset < end.offset)
+            {
+                let Step::Record(record) = reader.step()? else { break };
+                if record.class() == Class::Side && (from..=through).contains(&record.header.seq) {
+                    found.push((record.header.seq, record.side()));
+                }
+            }
+        }
+        Ok(found)
+    })
 }
 
 /// What `find` makes of a journal that an engine may be running on, as it is told; the files stay meanwhile. Where one was started

@@ -1,7 +1,7 @@
 //! Reads a segment record by record and says where it stops making sense.
 //!
-//! A record counts when its CRC agrees, it carries the digest of the batch before its own, its sequence is the next, its epoch
-//! that of its batch and no lower than before; a seal, when it fits its batch: so every byte of that is as it was written. Until
+//! A record counts when its CRC agrees, it carries the digest of the batch before its own, its sequence is the next (of what is no
+//! command: that of the last command), its epoch that of its batch and no lower than before; a seal, when it fits its batch: so every byte of that is as it was written. Until
 //! its seal is seen a record counts by itself. Of one that belongs to an earlier life of the segment, cut and written anew since,
 //! the epoch is another than that of its batch; of one from elsewhere in the segment the sequence or the chain; of one from
 //! another segment the CRC.
@@ -246,7 +246,8 @@ impl Reader {
             return Ok(Step::Bad(self.bad(Flaw::Sequence, false)));
         }
         // In the first schema the chain says as much.
-        let is_amid = is_command && batch_commands > 0 && !record.is_schema_1();
+        let is_amid =
+            matches!(class, Class::Command | Class::Side) && offset > batch_start && !record.is_schema_1();
         if header.epoch < epoch || header.epoch != epoch && is_amid {
             return Ok(Step::Bad(self.bad(Flaw::Epoch, false)));
         }

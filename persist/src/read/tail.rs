@@ -27,6 +27,7 @@ use crate::storage::{Access, BLOCK_LEN, Buffer, File, Storage};
 use crate::turns;
 use ringside_core::command::{Kind, SkipCommand};
 use ringside_core::ids::Sequence;
+use ringside_core::side::{SideChanges, SideEntry};
 use std::cell::Cell;
 use std::thread::JoinHandle;
 
@@ -41,6 +42,10 @@ pub struct Walked {
     pub bytes: u64,
     /// Commands to pass over, and where that was decided.
     pub skips: Vec<Skip>,
+    /// Entries beside the commands.
+    pub sides: u64,
+    /// The last word of those on each key.
+    pub side_changes: SideChanges,
     /// Highest epoch.
     pub epoch: u32,
     /// Where the journal ends, in the last segment.
@@ -140,6 +145,8 @@ pub(crate) fn walk_checked(
             commands: 0,
             bytes: 0,
             skips: Vec::new(),
+            sides: 0,
+            side_changes: SideChanges::new(),
             epoch: 0,
             end: reader.place(),
             cut: None,
@@ -188,6 +195,11 @@ fn read_segment(
             Step::Record(record) if record.header.kind == Kind::SkipCommand as u16 => {
                 let decision = *record.command().body::<SkipCommand>();
                 walked.skips.push(Skip { decided_at: record.header.seq, decision });
+            }
+            Step::Record(record) if record.header.kind == record::SIDE => {
+                let SideEntry { key, bytes } = record.side();
+                walked.sides += 1;
+                walked.side_changes.insert(key, bytes);
             }
             Step::Record(_) => {}
         }

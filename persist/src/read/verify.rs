@@ -25,6 +25,8 @@ pub struct Verdict {
     pub segments: Vec<SegmentFacts>,
     /// Commands in them.
     pub commands: u64,
+    /// Entries beside the commands.
+    pub sides: u64,
     /// The last command.
     pub last: Sequence,
     /// Snapshots, oldest first, each with what is wrong with it, if anything.
@@ -145,7 +147,8 @@ impl Verdict {
             }
         }
         let walked = walked?;
-        (self.commands, self.last, self.cut) = (walked.commands, walked.end.last.sequence, walked.cut);
+        (self.commands, self.sides) = (walked.commands, walked.sides);
+        (self.last, self.cut) = (walked.end.last.sequence, walked.cut);
         self.check_start(&survey)
     }
 
@@ -165,7 +168,8 @@ impl Verdict {
     pub fn to_json(&self) -> String {
         let mut text = String::from("{\"sound\":");
         let _ = write!(text, "{},\"in_use\":{}", self.is_sound(), self.is_in_use);
-        let _ = write!(text, ",\"commands\":{},\"last\":{},\"segments\":[", self.commands, self.last);
+        let _ = write!(text, ",\"commands\":{},\"sides\":{},", self.commands, self.sides);
+        let _ = write!(text, "\"last\":{},\"segments\":[", self.last);
         for (index, facts) in self.segments.iter().enumerate() {
             let comma = if index > 0 { "," } else { "" };
             let _ = write!(
@@ -251,7 +255,10 @@ impl std::fmt::Display for Verdict {
         match &self.damage {
             Some(damage) => write!(f, "DAMAGED: {damage}"),
             None if !self.is_sound() => write!(f, "journal sound, a snapshot is damaged"),
-            None => write!(f, "sound: {} commands, the last is {}", self.commands, self.last),
+            None => {
+                let Verdict { commands, last, sides, .. } = self;
+                write!(f, "sound: {commands} commands, the last is {last}, and {sides} entries beside them")
+            }
         }
     }
 }

@@ -337,8 +337,9 @@ fn place_of(storage: &dyn Storage, header: &SegmentHeader, until: Until) -> Resu
     let mut cut = CutAt { offset: DATA_START, end, next_ns: None };
     let mut reader = reader(storage, header)?;
     loop {
-        let is_command = match reader.step()? {
-            Step::Record(record) => record.class() == Class::Command,
+        // What stands beside the commands right behind it stays as well.
+        let is_kept = match reader.step()? {
+            Step::Record(record) => matches!(record.class(), Class::Command | Class::Side),
             Step::End | Step::Bad(_) => return Ok(cut),
         };
         let place = reader.place();
@@ -351,7 +352,7 @@ fn place_of(storage: &dyn Storage, header: &SegmentHeader, until: Until) -> Resu
             cut.next_ns = Some(place.last.time_ns);
             return Ok(cut);
         }
-        if is_command || place.batch_start == place.offset {
+        if is_kept || place.batch_start == place.offset {
             let end = End { sequence: place.last.sequence, time_ns: place.last.time_ns };
             cut = CutAt { offset: place.offset, end, next_ns: None };
         }

@@ -1,6 +1,9 @@
 //! A second engine that replays the durable part of the journal in the background, writes snapshots, and thereby
 //! proves all the time that the journal leads to the state that the live engine is in.
 //!
+//! What stands beside the commands it reads as well, and a snapshot carries all of it: with the segments it was written to it would
+//! be gone.
+//!
 //! It reads the files, past the page cache where possible, up to the durable mark: what it has passed can be read
 //! back, and every record's sums and every seal were checked once more. A state hash that the live engine recorded
 //! and that differs here, a record that cannot be read, a command that stops this engine: each ends the follower and is
@@ -30,7 +33,7 @@ use crate::read::replay::{Reader, Step};
 use crate::read::survey::{Survey, survey};
 use crate::read::tail::walk;
 use crate::recover::machine::{Fold, Machine, Watch};
-use crate::recover::recovery;
+use crate::recover::recovery::{self, Loaded};
 use crate::recover::retention;
 use crate::recover::snapshot_store::{self, Moment};
 use crate::storage::{Access, Storage};
@@ -38,6 +41,7 @@ use crate::write::status::{JournalStatus, Position};
 use ringside_core::agent::Agent;
 use ringside_core::command::Command;
 use ringside_core::ids::Sequence;
+use ringside_core::side::SideStore;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -138,6 +142,8 @@ pub struct Follower<M: Machine, F: Fold> {
     journal: Arc<JournalStatus>,
     status: Arc<FollowerStatus>,
     machine: M,
+    /// What stands beside the commands, where the reader stands.
+    side: SideStore,
     watch: Box<dyn Watch>,
     fold: F,
     examiner: Option<Box<dyn Examine<M, F>>>,
@@ -208,13 +214,13 @@ impl<M: Machine, F: Fold> Follower<M, F> {
         let newest = survey.snapshots.iter().rev().filter(is_usable).find_map(|name| {
             recovery::load::<M>(storage.as_ref(), name, first.journal_id, machine, &mut fold).ok()
         });
-        let taken = newest.as_ref().map_or(0, |(_, moment)| moment.sequence);
-        let machine = match newest {
-            Some((machine, _)) => machine,
+        let taken = newest.as_ref().map_or(0, |loaded| loaded.moment.sequence);
+        let (machine, side) = match newest {
+            Some(Loaded { engine, side, .. }) => (engine, side),
             None => {
                 // One that could not be loaded may have changed it.
                 fold.reset();
-                M::genesis(machine)
+                (M::genesis(machine), SideStore::default())
             }
         };
         let at = survey.segments.partition_point(|segment| segment.header.first_seq <= taken.max(1));
@@ -250,6 +256,7 @@ impl<M: Machine, F: Fold> Follower<M, F> {
             status,
             watch: machine.watch(),
             machine,
+            side,
             fold,
             examiner: None,
             is_asked: false,
@@ -427,7 +434,12 @@ impl<M: Machine, F: Fold> Follower<M, F> {
                     (self.epoch, self.mark) = (record.header.epoch, record.mark());
                     Some(record.command())
                 }
-                Step::Record(_) => None,
+                Step::Record(record) => {
+                    if record.class() == Class::Side {
+                        self.side.apply(record.side());
+                    }
+                    None
+                }
                 Step::End if is_sealed => {
                     let name = segment::name_of(self.reader.place().last.sequence + 1);
                     let file = open(self.storage.as_ref(), &name)?;
@@ -488,7 +500,7 @@ impl<M: Machine, F: Fold> Follower<M, F> {
             engine_version: M::version(),
             state_hash: self.machine.state_hash(),
         };
-        match snapshot_store::write(self.storage.as_ref(), &moment, &engine, &views) {
+        match snapshot_store::write(self.storage.as_ref(), &moment, &engine, &views, &self.side) {
             Ok((_, len)) => {
                 (self.taken, self.taken_at, self.retry_at) = (moment.sequence, Instant::now(), None);
                 self.status.snapshot.store(moment.sequence, Ordering::Relaxed);

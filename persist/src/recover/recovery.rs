@@ -25,6 +25,7 @@ use ringside_core::command::{Command, Kind, OpenEpoch};
 use ringside_core::engine::{Engine, EngineConfig};
 use ringside_core::ids::Sequence;
 use ringside_core::prefetch::Hint;
+use ringside_core::side::SideStore;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -39,6 +40,8 @@ pub struct Recovered<M> {
     pub engine: M,
     /// Sequence of the next command.
     pub next_sequence: Sequence,
+    /// What stands beside the commands, as of the end of the journal.
+    pub side: SideStore,
     /// For the journaller.
     pub journal: Journal,
     /// What was found and how long it took.
@@ -187,6 +190,7 @@ pub fn recover_in<M: Machine>(
     Ok(Recovered {
         next_sequence: state.engine.sequence() + 1,
         engine: state.engine,
+        side: state.side,
         journal: Journal { config: config.clone(), storage, lock, encoder, chain, current, position, stock },
         report,
     })
@@ -195,6 +199,7 @@ pub fn recover_in<M: Machine>(
 /// The state that a directory holds; nothing is written.
 pub(crate) struct Rebuilt<M> {
     pub(crate) engine: M,
+    pub(crate) side: SideStore,
     pub(crate) end: crate::write::append::End,
     pub(crate) epoch: u32,
     pub(crate) report: Report,
@@ -215,11 +220,11 @@ pub(crate) fn rebuild<M: Machine>(
     loop {
         let mut report = Report::default();
         let begun = Instant::now();
-        let Start { mut engine, origin } = start::<M>(storage, survey, machine, fold, &mut report)?;
+        let Start { mut engine, mut side, origin } = start::<M>(storage, survey, machine, fold, &mut report)?;
         report.load = begun.elapsed();
         report.degraded = survey.segments.iter().filter(|s| s.is_degraded).map(|s| s.header.name()).collect();
         if survey.segments.is_empty() {
-            return Ok(Rebuilt { engine, end: None, epoch: 0, report });
+            return Ok(Rebuilt { engine, side, end: None, epoch: 0, report });
         }
 
         let begun = Instant::now();
@@ -243,13 +248,16 @@ pub(crate) fn rebuild<M: Machine>(
         report.skipped = skips.into_iter().collect();
         report.cut = walked.cut;
         let header = *survey.header(survey.segments.len() - 1);
-        return Ok(Rebuilt { engine, end: Some((header, walked.end)), epoch: walked.epoch, report });
+        // They were read from at or before the snapshot's place on, so the last word on each key is among them.
+        side.apply_all(walked.side_changes);
+        return Ok(Rebuilt { engine, side, end: Some((header, walked.end)), epoch: walked.epoch, report });
     }
 }
 
 /// The state that replay starts from.
 struct Start<M> {
     engine: M,
+    side: SideStore,
     origin: Origin,
 }
 
@@ -274,18 +282,18 @@ fn start<M: Machine>(
     if survey.segments.is_empty() {
         survey.check_start(None, &[])?;
         fold.reset();
-        return Ok(Start { engine: M::genesis(machine), origin: Origin::default() });
+        return Ok(genesis(machine));
     }
     let journal_id = survey.header(0).journal_id;
     for name in survey.snapshots.iter().rev() {
         match load::<M>(storage, name, journal_id, machine, fold) {
-            Ok((engine, moment)) => {
+            Ok(Loaded { engine, moment, side }) => {
                 survey.check_start(Some((name, moment.sequence)), &[])?;
                 let before = survey.segments.partition_point(|s| s.header.first_seq <= moment.sequence);
                 report.snapshot = Some(moment.sequence);
                 let mark = Some((name.clone(), moment.mark));
                 let origin = Origin { segment: before - 1, after: moment.sequence, mark };
-                return Ok(Start { engine, origin });
+                return Ok(Start { engine, side, origin });
             }
             // The disk, not the snapshot.
             Err(error @ PersistError::Io { .. }) => return Err(error),
@@ -295,7 +303,18 @@ fn start<M: Machine>(
     }
     survey.check_start(None, &report.snapshots_refused)?;
     fold.reset();
-    Ok(Start { engine: M::genesis(machine), origin: Origin::default() })
+    Ok(genesis(machine))
+}
+
+fn genesis<M: Machine>(machine: &M::Config) -> Start<M> {
+    Start { engine: M::genesis(machine), side: SideStore::default(), origin: Origin::default() }
+}
+
+/// What a snapshot holds beside the views, which the fold gets.
+pub(crate) struct Loaded<M> {
+    pub(crate) engine: M,
+    pub(crate) moment: snapshot_store::Moment,
+    pub(crate) side: SideStore,
 }
 
 pub(crate) fn load<M: Machine>(
@@ -304,7 +323,7 @@ pub(crate) fn load<M: Machine>(
     journal_id: [u8; 16],
     machine: &M::Config,
     fold: &mut (impl Fold + ?Sized),
-) -> Result<(M, snapshot_store::Moment), PersistError> {
+) -> Result<Loaded<M>, PersistError> {
     let snapshot = snapshot_store::read(storage, name)?;
     let refused = |reason: String| PersistError::Snapshot { file: name.to_string(), reason };
     let moment = snapshot.moment;
@@ -319,8 +338,9 @@ pub(crate) fn load<M: Machine>(
     if engine.state_hash() != moment.state_hash {
         return Err(refused("the state in it has another hash than it says".to_string()));
     }
+    let side = snapshot.side().map_err(|error| refused(error.to_string()))?;
     fold.load(snapshot.views()).map_err(|error| refused(format!("the views cannot load it: {error}")))?;
-    Ok((engine, moment))
+    Ok(Loaded { engine, moment, side })
 }
 
 /// Stretches of checked records that may wait to be applied.

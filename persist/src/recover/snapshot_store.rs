@@ -1,7 +1,8 @@
-//! Snapshots on disk: the engine's state and the views at one sequence, each section under a digest of its own.
+//! Snapshots on disk: the engine's state, the views and what stands beside the commands at one sequence, each section under a
+//! digest of its own.
 //!
 //! ```text
-//!   0     header, one block of 4096 bytes, zeros from byte 128
+//!   0     header, one block of 4096 bytes, zeros from byte 152
 //!   4096  sections in the order of their numbers, each padded with zeros to a block
 //! ```
 //!
@@ -11,6 +12,7 @@
 //!   0 magic [8] | 8 crc32c u32 (of bytes 12..4096) | 12 format u16 | 14 zero u16 | 16 journal id [16]
 //!  32 sequence u64 | 40 mark u64 (of the record of `sequence`) | 48 time_ns i64 | 56 epoch u32
 //!  60 engine_version u32 | 64 state_hash [16] | 80 engine: len u64, digest [16] | 104 views: len u64, digest [16]
+//! 128 entries beside the commands: len u64, digest [16]; format 1 has none, and is written where there are none
 //! ```
 //!
 //! A snapshot is written aside, synced, renamed, its directory synced, then read back past the page cache and
@@ -20,10 +22,12 @@ use crate::error::PersistError;
 use crate::format::checksum;
 use crate::storage::{BLOCK_LEN, Buffer, Storage, read_whole, write_whole};
 use ringside_core::ids::Sequence;
+use ringside_core::side::{NoSideStore, SideStore};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 const MAGIC: [u8; 8] = *b"RINGSNP1";
-const FORMAT: u16 = 1;
+/// The first, without entries beside the commands, and the one with them.
+const FORMATS: [u16; 2] = [1, 2];
 
 /// What a snapshot is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +55,7 @@ pub struct Snapshot {
     bytes: Buffer,
     engine: (usize, usize),
     views: (usize, usize),
+    side: (usize, usize),
 }
 
 impl Snapshot {
@@ -62,6 +67,16 @@ impl Snapshot {
     /// The views' section.
     pub fn views(&self) -> &[u8] {
         &self.bytes[self.views.0..self.views.1]
+    }
+
+    /// What stood beside the commands: all through its sequence, and perhaps some of what came before the next command.
+    ///
+    /// Errors: bytes that are none of it.
+    pub fn side(&self) -> Result<SideStore, NoSideStore> {
+        match &self.bytes[self.side.0..self.side.1] {
+            [] => Ok(SideStore::default()),
+            bytes => SideStore::load(bytes),
+        }
     }
 
     /// Bytes of the file.
@@ -89,13 +104,13 @@ struct Head {
     epoch: u32,
     engine_version: u32,
     state_hash: [u8; 16],
-    sections: [Section; 2],
+    sections: [Section; 3],
 }
 
-const _: () = assert!(size_of::<Head>() == 80 + 2 * 24);
+const _: () = assert!(size_of::<Head>() == 80 + 3 * 24);
 
-/// One section: its bytes, and the first 128 bits of BLAKE3 over it and its padding.
-#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+/// One section: its bytes, and the first 128 bits of BLAKE3 over it and its padding. Of a third that is not there: zeros.
+#[derive(Clone, Copy, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 struct Section {
     len: u64,
@@ -121,16 +136,22 @@ pub fn write(
     moment: &Moment,
     engine: &[u8],
     views: &[u8],
+    side: &SideStore,
 ) -> Result<(String, u64), PersistError> {
     let name = name_of(moment.sequence);
     let engine = padded(engine);
     let views = padded(views);
+    let mut bytes = Vec::new();
+    if !side.is_empty() {
+        side.save(&mut bytes);
+    }
+    let side = padded(&bytes);
     let section =
         |(bytes, len): &(Buffer, usize)| Section { len: *len as u64, digest: checksum::digest(bytes) };
     let head = Head {
         magic: MAGIC,
         crc32c: 0,
-        format: FORMAT,
+        format: FORMATS[usize::from(side.1 > 0)],
         zero: 0,
         journal_id: moment.journal_id,
         sequence: moment.sequence,
@@ -139,14 +160,18 @@ pub fn write(
         epoch: moment.epoch,
         engine_version: moment.engine_version,
         state_hash: moment.state_hash,
-        sections: [section(&engine), section(&views)],
+        sections: [
+            section(&engine),
+            section(&views),
+            if side.1 > 0 { section(&side) } else { Section::default() },
+        ],
     };
     let mut block = Buffer::zeroed(BLOCK_LEN);
     block[..size_of::<Head>()].copy_from_slice(head.as_bytes());
     let crc = checksum::crc(&block[12..]);
     block[8..12].copy_from_slice(&crc.to_le_bytes());
 
-    if let Err(error) = write_whole(storage, &name, &[&block, &engine.0, &views.0]) {
+    if let Err(error) = write_whole(storage, &name, &[&block, &engine.0, &views.0, &side.0]) {
         // It must not keep room on a full disk. The error is the one to report.
         let _ = storage.remove(&format!("{name}.tmp"));
         return Err(PersistError::io("write", &name)(error));
@@ -187,15 +212,20 @@ pub fn read(storage: &dyn Storage, name: &str) -> Result<Snapshot, PersistError>
     if checksum::crc(&bytes[12..BLOCK_LEN]) != head.crc32c {
         return Err(damaged("the checksum of its header does not match"));
     }
-    if head.format != FORMAT {
+    if !FORMATS.contains(&head.format) {
         return Err(damaged(&format!("format {} is not one this version knows", head.format)));
     }
     if name != name_of(head.sequence) {
         return Err(damaged(&format!("it is the snapshot of sequence {}", head.sequence)));
     }
     let mut start = BLOCK_LEN;
-    let mut places = [(0, 0); 2];
-    for (index, section) in head.sections.iter().enumerate() {
+    let is_first = head.format == FORMATS[0];
+    let (sections, rest) = head.sections.split_at(if is_first { 2 } else { 3 });
+    if rest.iter().any(|section| *section != Section::default()) {
+        return Err(damaged("its header says more than its format has"));
+    }
+    let mut places = [(0, 0); 3];
+    for (index, section) in sections.iter().enumerate() {
         let len = usize::try_from(section.len).ok().filter(|len| *len <= bytes.len() - start);
         let len = len.ok_or_else(|| damaged(&format!("section {index} is cut short")))?;
         let end = start + len.next_multiple_of(BLOCK_LEN);
@@ -217,7 +247,7 @@ pub fn read(storage: &dyn Storage, name: &str) -> Result<Snapshot, PersistError>
         engine_version: head.engine_version,
         state_hash: head.state_hash,
     };
-    Ok(Snapshot { moment, bytes, engine: places[0], views: places[1] })
+    Ok(Snapshot { moment, bytes, engine: places[0], views: places[1], side: places[2] })
 }
 
 /// The bytes with zeros to whole blocks, and their own number.
@@ -231,6 +261,7 @@ fn padded(bytes: &[u8]) -> (Buffer, usize) {
 mod tests {
     use super::*;
     use crate::storage::faulty::Faulty;
+    use ringside_core::side::SideEntry;
 
     #[test]
     fn sections_come_back() {
@@ -244,13 +275,18 @@ mod tests {
             engine_version: 5,
             state_hash: [6; 16],
         };
-        for (engine, views) in [(5000, 0), (0, 1), (4096, 4097)] {
+        for (engine, views, sides) in [(5000, 0, 0), (0, 1, 1), (4096, 4097, 0), (0, 0, 100)] {
             let (engine, views) = (vec![7; engine], vec![8; views]);
-            let (name, _) = write(&storage, &moment, &engine, &views).unwrap();
+            let mut side = SideStore::default();
+            for id in 0..sides {
+                side.apply(SideEntry::put(1, &[id], vec![id; 50]));
+            }
+            let (name, len) = write(&storage, &moment, &engine, &views, &side).unwrap();
+            assert_eq!(len as usize, read(&storage, &name).unwrap().len());
             let snapshot = read(&storage, &name).unwrap();
             assert_eq!(
-                (snapshot.moment, snapshot.engine(), snapshot.views()),
-                (moment, &engine[..], &views[..])
+                (snapshot.moment, snapshot.engine(), snapshot.views(), snapshot.side()),
+                (moment, &engine[..], &views[..], Ok(side))
             );
         }
     }

@@ -4,16 +4,17 @@
 use crate::config::{PersistConfig, mode_code};
 use crate::error::PersistError;
 use crate::format::checksum;
-use crate::format::record::{Last, SCHEMA, is_zero};
+use crate::format::record::{Class, Last, SCHEMA, is_zero, side_len};
 use crate::format::segment::{self, DATA_START, MAGIC, SegmentHeader};
-use crate::read::replay::Place;
+use crate::read::replay::{Place, Reader, Step};
 use crate::read::survey::{self, EpochMark, Survey};
 use crate::storage::{Access, Buffer, Storage};
-use crate::write::encoder::{Batch, Encoder, Tail};
+use crate::write::encoder::{Batch, Encoder, SideRoom, Tail};
 use crate::write::flusher::Current;
 use crate::write::segment_pool::Stock;
 use crate::write::status::Position;
 use ringside_core::command::Command;
+use ringside_core::side::SideEntry;
 use std::sync::Arc;
 
 /// The open end of a journal.
@@ -25,8 +26,7 @@ pub(crate) struct Appender {
     pub(crate) position: Position,
     /// What the records of the next batch carry.
     pub(crate) chain: u64,
-    batch_len: usize,
-    segment_len: u64,
+    config: PersistConfig,
 }
 
 /// The end that a check found, if there is a journal at all.
@@ -55,17 +55,23 @@ impl Appender {
         let is_ours = header.engine_version == engine_version && header.mode == mode_code(config.mode);
         if !is_ours && tail.last.sequence < header.first_seq {
             // It holds no command, so its successor would bear its name: it is made anew.
+            // What stands beside the commands there goes along.
+            let sides = sides_of(storage.as_ref(), &tail)?;
+            let is_bare = sides.is_empty();
             let header = SegmentHeader {
                 mode: mode_code(config.mode),
                 engine_version,
                 epoch,
                 schema: SCHEMA,
-                segment_len: config.segment_len,
+                segment_len: if is_bare { config.segment_len } else { header.segment_len },
                 ..header
             };
-            let spare = take(storage.as_ref(), config.segment_len, &mut stock)?;
-            Current::begin(storage.as_ref(), &spare, header, || false)?;
+            let spare = take(storage.as_ref(), header.segment_len, config, &mut stock)?;
             tail = Tail { header, offset: DATA_START, chain: header.entering_chain, last: tail.last };
+            if !is_bare {
+                write_aside(storage.as_ref(), config, &spare, &mut tail, epoch, &sides)?;
+            }
+            Current::begin(storage.as_ref(), &spare, header, || false)?;
         }
         let mut appender = Appender {
             current: Current::open(storage.as_ref(), tail.header)?,
@@ -74,8 +80,7 @@ impl Appender {
             chain: tail.chain,
             storage,
             stock,
-            batch_len: config.batch_len,
-            segment_len: config.segment_len,
+            config: config.clone(),
         };
         let is_ours =
             tail.header.engine_version == engine_version && tail.header.mode == mode_code(config.mode);
@@ -89,14 +94,43 @@ impl Appender {
     /// Appends one command and makes it durable.
     pub(crate) fn append(&mut self, command: &Command) -> Result<(), PersistError> {
         self.encoder.push(command);
-        let batch = self.encoder.close(Encoder::room(self.batch_len));
+        self.close()
+    }
+
+    /// Appends entries beside the commands and makes them durable; after an error some of them may be.
+    ///
+    /// Errors: I/O; they are more than a segment has room for before its first command.
+    pub(crate) fn append_sides(&mut self, entries: &[SideEntry]) -> Result<(), PersistError> {
+        for entry in entries {
+            loop {
+                match self.encoder.side_room(side_len(entry)) {
+                    SideRoom::Now => break self.encoder.push_side(entry),
+                    SideRoom::BehindThisBatch if !self.encoder.is_empty() => self.close()?,
+                    SideRoom::BehindThisSegment => {
+                        let batch = self.encoder.fill(Encoder::room(self.config.batch_len));
+                        self.put(batch)?;
+                    }
+                    SideRoom::BehindThisBatch | SideRoom::BehindACommand => {
+                        let reason = "what is to stand beside the commands is more than a segment or a batch has room for: give longer \
+                                      ones"
+                            .to_owned();
+                        return Err(PersistError::Setting { setting: "segment_len", reason });
+                    }
+                }
+            }
+        }
+        if self.encoder.is_empty() { Ok(()) } else { self.close() }
+    }
+
+    fn close(&mut self) -> Result<(), PersistError> {
+        let batch = self.encoder.close(Encoder::room(self.config.batch_len));
         self.put(batch)
     }
 
     fn put(&mut self, mut batch: Batch) -> Result<(), PersistError> {
         batch.finish(&mut self.chain);
         if let Some(header) = batch.begins {
-            let spare = take(self.storage.as_ref(), self.segment_len, &mut self.stock)?;
+            let spare = take(self.storage.as_ref(), header.segment_len, &self.config, &mut self.stock)?;
             self.current = Current::begin(self.storage.as_ref(), &spare, header, || false)?;
         }
         let Current { file, name, header, .. } = &self.current;
@@ -130,8 +164,58 @@ fn stock(storage: &dyn Storage, config: &PersistConfig, survey: &Survey) -> Resu
     Ok(stock)
 }
 
-fn take(storage: &dyn Storage, segment_len: u64, stock: &mut Stock) -> Result<String, PersistError> {
-    if let Some(name) = stock.names.pop() {
+/// Entries beside the commands in a segment that holds no command.
+fn sides_of(storage: &dyn Storage, tail: &Tail) -> Result<Vec<SideEntry>, PersistError> {
+    let name = tail.header.name();
+    let file = storage.open(&name, Access::Read).map_err(PersistError::io("open", &name))?;
+    let mut reader = Reader::new(file, tail.header, tail.offset);
+    let mut sides = Vec::new();
+    while let Step::Record(record) = reader.step()? {
+        if record.class() == Class::Side {
+            sides.push(record.side());
+        }
+    }
+    Ok(sides)
+}
+
+/// Writes entries into the spare file that becomes the segment of `tail`, from its first record on. They come from such a segment of
+/// that length, so there is room.
+fn write_aside(
+    storage: &dyn Storage,
+    config: &PersistConfig,
+    spare: &str,
+    tail: &mut Tail,
+    epoch: u32,
+    sides: &[SideEntry],
+) -> Result<(), PersistError> {
+    let file = storage.open(spare, Access::Append).map_err(PersistError::io("open", spare))?;
+    let mut encoder = Encoder::new(config, tail.header.engine_version, epoch, tail);
+    let mut entries = sides.iter().peekable();
+    while entries.peek().is_some() {
+        while let Some(entry) = entries.next_if(|entry| encoder.side_room(side_len(entry)) == SideRoom::Now) {
+            encoder.push_side(entry);
+        }
+        if encoder.is_empty() {
+            let reason = "it has entries that are longer than batches are now".to_owned();
+            return Err(PersistError::Setting { setting: "batch_len", reason });
+        }
+        let mut batch = encoder.close(Encoder::room(config.batch_len));
+        batch.finish(&mut tail.chain);
+        file.write_at(batch.offset, &batch.buffer[..batch.len]).map_err(PersistError::io("write", spare))?;
+        tail.offset = batch.offset + batch.len as u64;
+    }
+    file.sync().map_err(PersistError::io("sync", spare))
+}
+
+fn take(
+    storage: &dyn Storage,
+    segment_len: u64,
+    config: &PersistConfig,
+    stock: &mut Stock,
+) -> Result<String, PersistError> {
+    if segment_len == config.segment_len
+        && let Some(name) = stock.names.pop()
+    {
         return Ok(name);
     }
     let name = segment::spare_name(stock.next_number);
@@ -165,7 +249,7 @@ fn genesis(
         engine_version,
         entering_time_ns: 0,
     };
-    let spare = take(storage, config.segment_len, stock)?;
+    let spare = take(storage, config.segment_len, config, stock)?;
     Current::begin(storage, &spare, header, || false)?;
     let place = Place {
         offset: DATA_START,

@@ -9,6 +9,9 @@
 //! What a batch's records carry of the batch before, and their CRCs, are filled in with the digest, when it is finished
 //! ([`Batch::finish`]): by then the digest of the batch before is known, and commands were taken meanwhile.
 //!
+//! An entry beside the commands takes no sequence, so a segment that held nothing else would leave its name to the next. Where a
+//! segment holds no command yet, entries leave room for one ([`SideRoom::BehindACommand`]).
+//!
 //! This file knows no files and no clock; the same commands and calls give the same bytes.
 
 use crate::config::{PersistConfig, mode_code};
@@ -19,6 +22,7 @@ use crate::storage::{BLOCK_LEN, Buffer, streamed};
 use ringside_core::command::Command;
 use ringside_core::gate::GateMode;
 use ringside_core::ids::Sequence;
+use ringside_core::side::SideEntry;
 
 /// Where a journal goes on: everything before it is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +76,19 @@ impl Batch {
     }
 }
 
+/// Whether an entry beside the commands may be taken now, and else after what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SideRoom {
+    /// It may.
+    Now,
+    /// Once the batch is closed, or its part taken.
+    BehindThisBatch,
+    /// Once the segment is filled up: what is left of it is too little.
+    BehindThisSegment,
+    /// Once the segment holds a command.
+    BehindACommand,
+}
+
 /// Bytes of records laid down before they go where they belong: they are still in the nearest cache then.
 const NEAR_LEN: usize = 8 << 10;
 
@@ -118,6 +135,8 @@ pub struct Encoder {
     /// Byte of the segment up to which everything is durable when the next record is written: what it attests.
     mark: u64,
     command_count: u64,
+    /// Entries beside the commands in the batch.
+    side_count: u64,
     /// The last command before the batch.
     batch_seq: Sequence,
     /// What of the batch is no longer in `buffer`.
@@ -163,6 +182,7 @@ impl Encoder {
             batch_start,
             mark: batch_start,
             command_count,
+            side_count: 0,
             batch_seq,
             digest,
         };
@@ -183,7 +203,7 @@ impl Encoder {
 
     /// Whether nothing was taken since the last batch was closed.
     pub fn is_empty(&self) -> bool {
-        self.command_count == 0
+        self.command_count == 0 && self.side_count == 0
     }
 
     /// Bytes of the buffer in use.
@@ -222,6 +242,36 @@ impl Encoder {
         self.used += len;
         self.last = Last { sequence: command.sequence, time_ns: command.time_ns };
         self.command_count += 1;
+        if at + len >= NEAR_LEN {
+            self.move_near();
+        }
+    }
+
+    /// Whether an entry whose record has `len` bytes may be taken.
+    pub fn side_room(&self, len: usize) -> SideRoom {
+        let needed = len + SEAL_LEN;
+        let holds_command = self.header.first_seq <= self.last.sequence;
+        let end = (self.start + (self.used + needed) as u64).next_multiple_of(BLOCK_LEN as u64);
+        // A seal may follow that attests it, and then a command's batch must fit.
+        if !holds_command && end + 2 * BLOCK_LEN as u64 > self.header.segment_len {
+            SideRoom::BehindACommand
+        } else if end > self.header.segment_len {
+            SideRoom::BehindThisSegment
+        } else if self.used + needed > self.batch_len {
+            SideRoom::BehindThisBatch
+        } else {
+            SideRoom::Now
+        }
+    }
+
+    /// Takes an entry beside the commands. [`Encoder::side_room`] said that it may be taken.
+    pub fn push_side(&mut self, entry: &SideEntry) {
+        debug_assert_eq!(self.side_room(record::side_len(entry)), SideRoom::Now);
+        let distance = self.distance();
+        let at = self.used - self.moved;
+        let len = self.stamp.side(&mut self.near[at..], entry, self.last, distance);
+        self.used += len;
+        self.side_count += 1;
         if at + len >= NEAR_LEN {
             self.move_near();
         }
@@ -292,7 +342,7 @@ impl Encoder {
         (self.used, self.moved) = (0, 0);
         self.batch_start = self.start;
         self.batch_seq = self.last.sequence;
-        self.command_count = 0;
+        (self.command_count, self.side_count) = (0, 0);
         self.is_fresh = false;
         self.roll_if_full();
         batch

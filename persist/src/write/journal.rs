@@ -6,6 +6,9 @@
 //!
 //! In mode `written` every command is stored at once and the sync follows at [`PersistConfig::sync_interval`].
 //!
+//! Entries beside the commands are taken between them, into the same batches, and whoever handed them over hears when they are
+//! stored ([`crate::write::side`]).
+//!
 //! After the first error it takes no more commands; [`JournalStatus::take_failure`] has the reason. It decides
 //! nothing about the process: whoever started it ends it, with [`crate::error::EXIT_JOURNAL`].
 
@@ -17,6 +20,7 @@ use crate::turns;
 use crate::write::encoder::{Batch, Encoder};
 use crate::write::flusher::{Current, Done, Job, WriteQueue};
 use crate::write::segment_pool::{SegmentPool, Stock};
+use crate::write::side::{self, Intake, SideWriter};
 use crate::write::status::{JournalStatus, Position};
 use ringside_core::agent::Agent;
 use ringside_core::command::Command;
@@ -63,6 +67,8 @@ pub struct Journaller {
     chain: u64,
     flushing: WriteQueue,
     supply: SegmentPool,
+    sides: Intake,
+    side_writer: SideWriter,
     gate: Arc<Gate>,
     status: Arc<JournalStatus>,
     config: PersistConfig,
@@ -133,7 +139,8 @@ impl Journaller {
             flushing.start().map_err(PersistError::io("start", "a thread of the journal"))?;
         }
         // The ring's is the first: see `doorbells`.
-        let bells = vec![consumer.doorbell(), flushing.bell(), supply.bell()];
+        let (side_writer, sides, side_bell) = side::channel(&config, status.clone());
+        let bells = vec![consumer.doorbell(), flushing.bell(), supply.bell(), side_bell];
         Ok(Journaller {
             free: (0..BATCHES).map(|_| Encoder::room(config.batch_len)).collect(),
             consumer,
@@ -141,6 +148,8 @@ impl Journaller {
             chain,
             flushing,
             supply,
+            sides,
+            side_writer,
             gate,
             status,
             config,
@@ -161,6 +170,11 @@ impl Journaller {
         self.status.clone()
     }
 
+    /// What hands entries beside the commands to it.
+    pub fn side_writer(&self) -> SideWriter {
+        self.side_writer.clone()
+    }
+
     fn step(&mut self) -> Result<usize, PersistError> {
         let mut work = self.supply.work()?;
         if let Some(done) = self.flushing.poll() {
@@ -176,7 +190,7 @@ impl Journaller {
         } else if self.is_unattested && self.encoder.is_empty() && self.flushing.in_flight() == 0 {
             let since = *self.idle_since.get_or_insert_with(Instant::now);
             if since.elapsed() >= self.config.idle_seal {
-                work += self.submit()?;
+                work += self.submit(false)?;
             }
         }
         Ok(work)
@@ -184,11 +198,15 @@ impl Journaller {
 
     /// Everything is written and synced batch by batch.
     fn step_durable(&mut self) -> Result<usize, PersistError> {
-        let mut work = self.take();
+        let mut work = self.sides.take(&mut self.encoder) + self.take();
         // With nothing under way whatever came is a batch. With one under way a full batch may queue behind it.
         let under_way = self.flushing.in_flight();
-        if !self.encoder.is_empty() && (under_way == 0 || under_way < BATCHES && !self.encoder.has_room()) {
-            work += self.submit()?;
+        if self.sides.wants_fill() {
+            work += if under_way == 0 { self.submit(true)? } else { 0 };
+        } else if !self.encoder.is_empty()
+            && (under_way == 0 || under_way < BATCHES && !self.encoder.has_room())
+        {
+            work += self.submit(false)?;
         }
         Ok(work)
     }
@@ -200,12 +218,12 @@ impl Journaller {
             return Ok(work);
         }
         loop {
-            let taken = self.take();
+            let taken = self.sides.take(&mut self.encoder) + self.take();
             work += taken;
             // The first batch of a segment goes out whole, after everything before it is durable.
             if self.encoder.begins_segment() {
                 if !self.encoder.is_empty() && self.flushing.in_flight() == 0 {
-                    work += self.submit()?;
+                    work += self.submit(false)?;
                 }
                 return Ok(work);
             }
@@ -215,10 +233,13 @@ impl Journaller {
             self.batch_since.get_or_insert_with(Instant::now);
             self.store_part()?;
         }
-        let is_due = !self.encoder.has_room()
+        let is_filling = self.sides.wants_fill();
+        let is_due = is_filling
+            || self.sides.is_awaited()
+            || !self.encoder.has_room()
             || self.batch_since.is_some_and(|since| since.elapsed() >= self.config.sync_interval);
-        if is_due && !self.encoder.is_empty() && self.flushing.in_flight() == 0 {
-            work += self.submit()?;
+        if is_due && (is_filling || !self.encoder.is_empty()) && self.flushing.in_flight() == 0 {
+            work += self.submit(is_filling)?;
         }
         Ok(work)
     }
@@ -267,8 +288,9 @@ impl Journaller {
         Ok(())
     }
 
-    /// Closes the batch and has it flushed. 0 when there is no segment to write it to yet.
-    fn submit(&mut self) -> Result<usize, PersistError> {
+    /// Closes the batch, with what is left of the segment if that is to be filled up, and has it flushed. 0 when there is no segment to
+    /// write it to yet.
+    fn submit(&mut self, is_filling: bool) -> Result<usize, PersistError> {
         let spare = if self.encoder.begins_segment() {
             let Some(spare) = self.supply.take() else { return Ok(0) };
             Some(spare)
@@ -280,7 +302,8 @@ impl Journaller {
         };
         self.is_unattested = !self.encoder.is_empty();
         self.batch_since = None;
-        let mut batch = self.encoder.close(next);
+        let mut batch = if is_filling { self.encoder.fill(next) } else { self.encoder.close(next) };
+        self.sides.closed();
         let is_written = self.config.mode == GateMode::Written;
         if is_written {
             // The next is stored part by part, which carry the digest of this one.
@@ -319,6 +342,7 @@ impl Journaller {
 
     fn finish(&mut self, (buffer, result): Done) -> Result<(), PersistError> {
         result?;
+        self.sides.stored();
         self.free.push(buffer);
         self.is_beginning = false;
         if self.flushing.in_flight() == 0 {
@@ -339,6 +363,7 @@ impl Journaller {
         self.status.fail(error);
         self.gate.halt();
         self.consumer.halt();
+        self.sides.end();
     }
 
     /// Writes all that is in the ring, syncs it and attests it.
@@ -351,12 +376,12 @@ impl Journaller {
                 self.finish(done)?;
                 continue;
             }
-            if self.config.mode == GateMode::Written && !self.encoder.is_empty() && self.submit()? > 0 {
+            if self.config.mode == GateMode::Written && !self.encoder.is_empty() && self.submit(false)? > 0 {
                 continue;
             }
-            if self.encoder.is_empty() && !self.consumer.is_ready() {
+            if self.encoder.is_empty() && !self.consumer.is_ready() && self.sides.is_idle() {
                 if self.is_unattested {
-                    self.submit()?;
+                    self.submit(false)?;
                 }
                 if !self.is_unattested && self.flushing.in_flight() == 0 {
                     return Ok(());
@@ -386,6 +411,7 @@ impl Agent for Journaller {
         if self.status.is_failed() {
             // The supply may have failed, too: nobody must wait for a ring that is not read any more.
             self.consumer.halt();
+            self.sides.end();
             return 0;
         }
         match self.step() {

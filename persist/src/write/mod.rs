@@ -1,11 +1,12 @@
 //! Commands onto the disk.
 //!
 //! - [`encoder`]: commands into batches. [`journal`]: the agent that writes them, with threads that flush and one that makes
-//!   segments ahead of need. [`status`]: how it fares.
+//!   segments ahead of need. [`side`]: entries beside the commands, handed over and told of. [`status`]: how it fares.
 
 pub(crate) mod append;
 pub mod encoder;
 pub(crate) mod flusher;
 pub mod journal;
 pub(crate) mod segment_pool;
+pub mod side;
 pub mod status;

@@ -89,7 +89,8 @@ impl JournalStatus {
         }
     }
 
-    fn room(&self) -> Pressure {
+    /// The same as far as the room on the disk goes.
+    pub(crate) fn room(&self) -> Pressure {
         if self.is_name_refused.load(Ordering::Relaxed) {
             return Pressure::Full;
         }

@@ -15,6 +15,7 @@ use ringside_core::gate::Gate;
 use ringside_core::ids::Sequence;
 use ringside_core::prefetch::Hint;
 use ringside_core::ring::{self, Mapping, Options, Wait};
+use ringside_core::side::{SideEntry, SideStore};
 use ringside_persist::archive::ArchiveError;
 use ringside_persist::config::{Method, PersistConfig};
 use ringside_persist::error::{FoldError, PersistError};
@@ -30,6 +31,7 @@ use ringside_persist::storage::disk::Lock;
 use ringside_persist::storage::faulty::{Faulty, Random};
 use ringside_persist::storage::{Storage, disk::Disk};
 use ringside_persist::write::journal::Journaller;
+use ringside_persist::write::side::Purpose;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -179,6 +181,46 @@ fn bytes_are_written_as_ever() {
     }
     assert_eq!(text.len(), golden.len());
     assert!(dump(&undump(&text)) == text, "the test's own reading of its text");
+}
+
+/// Entries beside the commands between two commands, the longest among them, in the journal and in a snapshot.
+#[test]
+fn entries_beside_the_commands_are_written_and_read_as_ever() {
+    let entries = [
+        SideEntry::put(1, &7_u64.to_le_bytes(), (0..=255).collect()),
+        SideEntry::put(0xfffe, b"", Vec::new()),
+        SideEntry::put(2, &[9; 64], vec![3; 100]),
+        SideEntry::delete(1, &7_u64.to_le_bytes()),
+        SideEntry::put(2, &[9; 64], vec![4; 101]),
+    ];
+    let disk = Faulty::new(1);
+    let config = config();
+    let mut session = Session::open(Arc::new(disk.clone()), &config).unwrap();
+    session.journaller.side_writer().append(entries.to_vec(), Purpose::Grants).unwrap().forget();
+    session.settle();
+    assert!(session.publish(shape_of(1), &mut vec![0; 2]));
+    session.journaller.close();
+    let (storage, status) = (Arc::new(disk.clone()), session.journaller.status());
+    let mut follower =
+        Follower::<Ledger, Count>::new(storage, &config, &(), Count::default(), status, &[]).unwrap();
+    follower.close();
+    let text = dump(&disk);
+    if is_printing() {
+        println!("side-1:\n{text}");
+        return;
+    }
+    assert_eq!(text, golden("side-1"), "what is written has changed");
+    let mut expected = SideStore::default();
+    entries.into_iter().for_each(|entry| expected.apply(entry));
+    let disk = undump(&golden("side-1"));
+    let snapshots = survey(&disk).unwrap().snapshots;
+    for is_with in [true, false] {
+        if !is_with {
+            disk.remove(&snapshots[0]).unwrap();
+        }
+        let recovered = recover_ledger(Arc::new(disk.process_end()), &config, &mut ()).unwrap();
+        assert_eq!((recovered.report.snapshot.is_some(), recovered.side), (is_with, expected.clone()));
+    }
 }
 
 fn golden(name: &str) -> String {

@@ -8,6 +8,7 @@ use crate::common::{
 use ringside_core::agent::Agent;
 use ringside_core::gate::GateMode;
 use ringside_core::ids::Sequence;
+use ringside_core::side::{SideEntry, SideStore};
 use ringside_persist::config::{Method, PersistConfig};
 use ringside_persist::error::PersistError;
 use ringside_persist::read::survey::{EpochMark, survey};
@@ -15,11 +16,13 @@ use ringside_persist::read::tail::walk;
 use ringside_persist::recover::machine::Machine;
 use ringside_persist::recover::recovery::Recovered;
 use ringside_persist::storage::faulty::{Faulty, Plan, Random};
+use ringside_persist::write::side::{Purpose, Receipt};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// What is known of a journal from outside.
+#[derive(Clone)]
 struct Known {
     /// Hash of the state after each command that was ever handed over, by sequence; 0 for the state of genesis.
     truth: Vec<u64>,
@@ -27,9 +30,43 @@ struct Known {
     acknowledged: Sequence,
     /// The last one that must be there even if the power goes before the next recovery has synced.
     durable: Sequence,
+    /// What stood beside the commands, and the entries that were handed over since, in order.
+    side: SideStore,
+    entries: Vec<SideEntry>,
+    /// How many of them were released.
+    released: usize,
+}
+
+impl Default for Known {
+    fn default() -> Known {
+        Known {
+            truth: vec![0],
+            acknowledged: 0,
+            durable: 0,
+            side: SideStore::default(),
+            entries: Vec::new(),
+            released: 0,
+        }
+    }
 }
 
 impl Known {
+    /// The entries that came back are the first of those that were given, and all that were released.
+    fn check_side(&mut self, found: &SideStore) {
+        let mut side = self.side.clone();
+        let mut matches = (self.released == 0 && side == *found) as usize;
+        for (index, entry) in self.entries.drain(..).enumerate() {
+            side.apply(entry);
+            matches += usize::from(index + 1 >= self.released && side == *found);
+        }
+        assert!(
+            matches > 0,
+            "{} entries were released, and something else came back: {found:?}",
+            self.released
+        );
+        (self.side, self.released) = (found.clone(), 0);
+    }
+
     /// Compares a recovered state: nothing acknowledged is missing, nothing else is there.
     fn check(&self, last: Sequence, hash: u64) {
         assert!(last >= self.acknowledged, "acknowledged {} commands, {last} came back", self.acknowledged);
@@ -78,6 +115,7 @@ fn reopen_as(
         }
     }
     known.check(recovered.report.last + 1, recovered.engine.hash());
+    known.check_side(&recovered.side);
     assert!(recovered.report.epoch > begun, "epoch {begun} was begun before, by whoever came no further");
     let opening = recovered.engine.openings.last().map(|opening| opening.time_ns);
     assert_eq!(opening, Some(recovered.engine.time_ns()), "time runs back");
@@ -86,6 +124,22 @@ fn reopen_as(
     known.acknowledged = recovered.next_sequence - 1;
     known.durable = known.acknowledged;
     Some(session(recovered).unwrap())
+}
+
+/// Hands over a few entries beside the commands, or none; how many were handed over by then, and what tells that they may be shown.
+fn give_entries(random: &mut Random, session: &Session, known: &mut Known) -> Option<(usize, Receipt)> {
+    let count = random.below(5);
+    let entry = |_| {
+        let (kind, id) = (random.below(2) as u16, [random.below(4) as u8]);
+        match random.below(4) {
+            0 => SideEntry::delete(kind, &id),
+            _ => SideEntry::put(kind, &id, random.draw().to_le_bytes().repeat(random.below(60) as usize)),
+        }
+    };
+    let entries: Vec<SideEntry> = (0..count).map(entry).collect();
+    let receipt = session.journaller.side_writer().append(entries.clone(), Purpose::Revokes).ok()?;
+    known.entries.extend(entries);
+    Some((known.entries.len(), receipt))
 }
 
 fn cut_once(seed: u64) {
@@ -97,16 +151,18 @@ fn cut_once(seed: u64) {
     } else if random.below(2) == 0 {
         disk = disk.with_durable_writes();
     }
-    let mut known = Known { truth: vec![0], acknowledged: 0, durable: 0 };
+    let mut known = Known::default();
     for _ in 0..1 + random.below(3) {
         disk.plan(Plan { cut_at: Some(disk.calls() + 1 + random.below(260)), ..Plan::default() });
         let is_kill = random.below(5) == 0;
         if let Some(mut session) = reopen(&disk, &config, &mut known) {
             let bursts = random.below(40);
+            let mut receipts = Vec::new();
             for _ in 0..bursts {
                 for _ in 0..1 + random.below(40) {
                     session.publish(random_command(&mut random), &mut known.truth);
                 }
+                receipts.extend(give_entries(&mut random, &session, &mut known));
                 for _ in 0..random.below(4) {
                     session.journaller.do_work();
                 }
@@ -126,6 +182,9 @@ fn cut_once(seed: u64) {
             if config.mode == GateMode::Written && is_kill && !disk.is_off() {
                 known.acknowledged = session.gate.written();
             }
+            // Whatever the mode, what was released outlives the machine.
+            let released = receipts.iter().filter(|(_, receipt)| receipt.is_released() == Ok(true));
+            known.released = released.map(|(end, _)| *end).max().unwrap_or(0);
         }
         disk = if is_kill && !disk.is_off() { disk.process_end() } else { disk.power_cut(random.draw()) };
     }
@@ -154,7 +213,7 @@ fn tear(seed: u64) -> bool {
     let mut random = Random::new(seed);
     let config = PersistConfig { batch_len: 16 << 10, segment_len: 64 << 10, ..small_config(&mut random) };
     let disk = Faulty::new(seed);
-    let mut known = Known { truth: vec![0], acknowledged: 0, durable: 0 };
+    let mut known = Known::default();
     let mut session = reopen(&disk, &config, &mut known).unwrap();
     for _ in 0..random.below(4) {
         for _ in 0..1 + random.below(40) {
@@ -173,6 +232,8 @@ fn tear(seed: u64) -> bool {
     for _ in 0..1 + random.below(if seed.is_multiple_of(2) { 24 } else { 90 }) {
         session.publish(random_command(&mut random), &mut known.truth);
     }
+    // None of them is released: any of them may come back.
+    give_entries(&mut random, &session, &mut known);
     session.journaller.do_work();
     let after = disk.bytes(&segment).unwrap();
     if name(&disk) != segment {
@@ -197,12 +258,7 @@ fn tear(seed: u64) -> bool {
         let walked = walked.unwrap_or_else(|error| panic!("torn at {torn}: {error}"));
         assert_eq!(walked.end.last.sequence, expected, "torn at {torn} of {start}..{end}");
         if torn % 97 == 0 {
-            let mut known = Known {
-                truth: known.truth.clone(),
-                acknowledged: known.acknowledged,
-                durable: known.durable,
-            };
-            finish(&torn_disk, &config, &mut known);
+            finish(&torn_disk, &config, &mut known.clone());
         }
     }
     true
@@ -249,7 +305,7 @@ fn rot_at_the_end(seed: u64) -> bool {
     let mut random = Random::new(seed);
     let config = small_config(&mut random);
     let disk = Faulty::new(seed);
-    let mut known = Known { truth: vec![0], acknowledged: 0, durable: 0 };
+    let mut known = Known::default();
     let mut session = reopen(&disk, &config, &mut known).unwrap();
     session.settle();
     let start = session.journaller.status().durable().offset as usize;
@@ -289,7 +345,7 @@ fn end_under_load(seed: u64) -> bool {
     };
     let disk = Faulty::new(seed);
     let disk = if seed.is_multiple_of(3) { disk } else { disk.with_durable_writes() };
-    let mut known = Known { truth: vec![0], acknowledged: 0, durable: 0 };
+    let mut known = Known::default();
     let mut session = reopen_as(&disk, &config, &mut known, Session::threaded).unwrap();
     let (end, delay) = (Some(disk.calls() + 10 + random.below(80)), Duration::from_micros(300));
     let is_cut = random.below(2) == 0;
@@ -338,7 +394,7 @@ fn begin_segments_under_load(seed: u64) {
         ..small_config(&mut random)
     };
     let disk = Faulty::new(seed);
-    let mut known = Known { truth: vec![0], acknowledged: 0, durable: 0 };
+    let mut known = Known::default();
     let mut session = reopen_as(&disk, &config, &mut known, Session::threaded).unwrap();
     disk.plan(Plan { delay: Duration::from_micros(300), ..Plan::default() });
     while survey(&disk).unwrap().segments.len() < 4 {

@@ -277,7 +277,7 @@ fn a_follower_that_passes_a_snapshot_is_in_its_state() {
     let (mut engine, mut moment) = (snapshot.engine().to_vec(), snapshot.moment);
     engine[16] ^= 1;
     moment.state_hash[..8].copy_from_slice(&engine[16..24]);
-    snapshot_store::write(&rig.disk, &moment, &engine, snapshot.views()).unwrap();
+    snapshot_store::write(&rig.disk, &moment, &engine, snapshot.views(), &snapshot.side().unwrap()).unwrap();
     rig.forget_from(newer);
     match rig.follower().unwrap().catch_up(newer) {
         Err(PersistError::Diverged { checkpoint, .. }) => assert_eq!(checkpoint, newer),
@@ -285,7 +285,7 @@ fn a_follower_that_passes_a_snapshot_is_in_its_state() {
     }
     // What another version says of its state cannot be compared.
     let moment = Moment { engine_version: moment.engine_version + 1, ..moment };
-    snapshot_store::write(&rig.disk, &moment, &engine, snapshot.views()).unwrap();
+    snapshot_store::write(&rig.disk, &moment, &engine, snapshot.views(), &snapshot.side().unwrap()).unwrap();
     rig.forget_from(newer);
     rig.follower().unwrap().catch_up(newer).unwrap();
 }

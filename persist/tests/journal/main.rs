@@ -16,5 +16,6 @@ mod kept;
 mod perpetual;
 mod room;
 mod rot;
+mod side;
 mod slow_disk;
 mod verify;

@@ -60,7 +60,7 @@ impl Exchange {
         engine: &EngineConfig,
     ) -> Result<Exchange, PersistError> {
         let recovered = recover_in::<Engine>(storage.clone(), Lock::default(), config, engine, &mut ())?;
-        let Recovered { engine: machine, next_sequence, journal, report } = recovered;
+        let Recovered { engine: machine, next_sequence, journal, report, .. } = recovered;
         let options = Options { capacity: 256, consumers: 1, start: next_sequence, wait: Wait::Yield };
         let (producer, mut consumers) = ring::create(Mapping::anonymous(), options).unwrap();
         let gate = Arc::new(Gate::new(next_sequence - 1));

@@ -3,6 +3,7 @@
 
 use crate::common::{Ledger, Session, for_each_case, random_command, seeds};
 use ringside_core::ids::Sequence;
+use ringside_core::side::{SideEntry, SideStore};
 use ringside_persist::config::PersistConfig;
 use ringside_persist::error::PersistError;
 use ringside_persist::format::record::{Flaw, Header, SEAL, SEAL_LEN, finish_seal};
@@ -14,6 +15,7 @@ use ringside_persist::recover::machine::Machine;
 use ringside_persist::recover::snapshot_store::{self, Moment};
 use ringside_persist::storage::faulty::{Faulty, Random, SECTOR_LEN};
 use ringside_persist::storage::{Access, File, Storage};
+use ringside_persist::write::side::Purpose;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -52,6 +54,10 @@ fn journal() -> Journal {
         for _ in 0..1 + random.below(60) {
             session.publish(random_command(&mut random), &mut truth);
         }
+        // Entries beside the commands among them.
+        let writer = session.journaller.side_writer();
+        let entries = (0..random.below(4)).map(|id| SideEntry::put(1, &[id as u8], vec![2; 200]));
+        writer.append(entries.collect(), Purpose::Grants).unwrap().forget();
         session.settle();
         let found = survey(&disk).unwrap();
         // The last segment keeps some blocks that were never written.
@@ -370,7 +376,11 @@ fn every_flipped_bit_of_a_snapshot_is_found() {
         engine_version: 1,
         state_hash: [4; 16],
     };
-    let (name, len) = snapshot_store::write(&disk, &moment, &engine, &views).unwrap();
+    let mut side = SideStore::default();
+    for id in 0..20 {
+        side.apply(SideEntry::put(1, &[id], vec![id; 300]));
+    }
+    let (name, len) = snapshot_store::write(&disk, &moment, &engine, &views, &side).unwrap();
     let bytes = disk.bytes(&name).unwrap();
     assert_eq!(bytes.len() as u64, len);
     for_each_case("rot::every_flipped_bit_of_a_snapshot_is_found", PARTS, |part| {

@@ -110,7 +110,7 @@ fn damage_is_named() {
     let foreign = disk.process_end();
     let held = snapshot_store::read(&foreign, snapshot).unwrap();
     let other = Moment { mark: held.moment.mark ^ 1, ..held.moment };
-    snapshot_store::write(&foreign, &other, held.engine(), held.views()).unwrap();
+    snapshot_store::write(&foreign, &other, held.engine(), held.views(), &held.side().unwrap()).unwrap();
     let verdict = look(&foreign);
     assert!(!verdict.is_sound(), "{verdict}");
     assert!(verdict.snapshots.last().unwrap().1.as_ref().is_err_and(|reason| reason.contains("history")));
@@ -134,7 +134,7 @@ fn a_snapshot_that_is_not_what_it_says_is_passed_over_and_named() {
     ];
     for (reason, name, moment, views) in cases {
         let disk = disk.process_end();
-        snapshot_store::write(&disk, &moment, held.engine(), views).unwrap();
+        snapshot_store::write(&disk, &moment, held.engine(), views, &held.side().unwrap()).unwrap();
         let mut count = Count::default();
         let recovered = recover_ledger(Arc::new(disk), &config(""), &mut count).unwrap();
         let expected = if name == newest { older } else { newest };
@@ -148,7 +148,7 @@ fn a_snapshot_that_is_not_what_it_says_is_passed_over_and_named() {
     // Of a history that the journal does not hold, and nothing in the snapshot itself tells.
     let foreign = disk.process_end();
     let other = Moment { mark: moment.mark ^ 1, ..moment };
-    snapshot_store::write(&foreign, &other, held.engine(), held.views()).unwrap();
+    snapshot_store::write(&foreign, &other, held.engine(), held.views(), &held.side().unwrap()).unwrap();
     match recover_ledger(Arc::new(foreign), &config(""), &mut ()) {
         Err(PersistError::Snapshot { file, reason }) => {
             assert!(&file == newest && reason.contains("another history"), "{file}: {reason}");
@@ -237,7 +237,7 @@ fn a_real_directory_is_left_as_it_was() {
     assert_eq!((verdict.commands, verdict.last), (101, 101));
     let name = &verdict.segments[0].name;
     let expected = format!(
-        "{{\"sound\":true,\"in_use\":false,\"commands\":101,\"last\":101,\"segments\":[{{\"name\":\"{name}\",\
+        "{{\"sound\":true,\"in_use\":false,\"commands\":101,\"sides\":0,\"last\":101,\"segments\":[{{\"name\":\"{name}\",\
          \"first_seq\":1,\"epoch\":1,\"mode\":\"durable\",\"engine_version\":1,\"len\":32768,\"degraded\":false}}],\
          \"snapshots\":[],\"cut\":null,\"damage\":null}}"
     );

@@ -1,11 +1,13 @@
 //! Bytes back into records and commands: whether a record's own bytes agree with each other, and what it says.
 
 use super::{
-    DISTANCE_MASK, HEADER_LEN, Header, PAD, RAW, RECORD_LEN_MAX, SEAL, Seal, body_len_of, is_known, padded,
+    DISTANCE_MASK, HEADER_LEN, Header, PAD, RAW, RECORD_LEN_MAX, SEAL, SIDE, SIDE_HEAD_LEN, Seal,
+    body_len_of, is_known, padded,
 };
 use crate::format::checksum::Salt;
 use crate::format::schema_1;
 use ringside_core::command::Command;
+use ringside_core::side::{BYTES_LEN_MAX, ID_LEN_MAX, SideEntry, SideKey};
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
 /// Whether all bytes are zero. Looks at all of them, so that it can take many at a time.
@@ -90,6 +92,13 @@ pub fn parse(bytes: &[u8], salt: Salt) -> Result<Record<'_>, Flaw> {
     Ok(Record { header, bytes: record })
 }
 
+/// What stands in the body of an entry beside the commands.
+struct Side<'a> {
+    kind: u16,
+    id: &'a [u8],
+    bytes: Option<&'a [u8]>,
+}
+
 /// What a record is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
@@ -99,7 +108,10 @@ pub enum Class {
     Pad,
     /// Ends a batch.
     Seal,
-    /// Nothing this version can read: an unknown type, schema or body length, or a seal that says more than is known.
+    /// Carries an entry beside the commands.
+    Side,
+    /// Nothing this version can read: an unknown type, schema or body length, a seal that says more than is known, or an entry
+    /// beside the commands that is none.
     Unknown,
 }
 
@@ -126,6 +138,7 @@ impl<'a> Record<'a> {
                 [0, 0, 0, 0] => Class::Seal,
                 _ => Class::Unknown,
             },
+            SIDE if !self.is_schema_1() && self.side_parts().is_some() => Class::Side,
             RAW if len == size_of::<Command>() => Class::Command,
             kind if body_len_of(kind) == Some(len) => Class::Command,
             _ => Class::Unknown,
@@ -199,6 +212,28 @@ impl<'a> Record<'a> {
         let (seal, _) = Seal::read_from_prefix(&self.bytes[HEADER_LEN..])
             .unwrap_or_else(|_| unreachable!("class checked the length"));
         seal
+    }
+
+    /// The entry of a record of [`Class::Side`].
+    pub fn side(&self) -> SideEntry {
+        let Some(Side { kind, id, bytes }) = self.side_parts() else {
+            unreachable!("class checked the body")
+        };
+        SideEntry { key: SideKey { kind, id: id.to_vec() }, bytes: bytes.map(<[u8]>::to_vec) }
+    }
+
+    /// The body of an entry, where it is one.
+    fn side_parts(&self) -> Option<Side<'a>> {
+        let (head, rest) = self.body().split_first_chunk::<SIDE_HEAD_LEN>()?;
+        let word = |index: usize| u16::from_le_bytes([head[index * 2], head[index * 2 + 1]]);
+        let (id, bytes) = rest.split_at_checked(usize::from(word(2)))?;
+        let is_within = id.len() <= ID_LEN_MAX && bytes.len() <= BYTES_LEN_MAX && word(3) == 0;
+        let bytes = match (word(1), bytes) {
+            (1, bytes) => Some(bytes),
+            (2, []) => None,
+            _ => return None,
+        };
+        is_within.then_some(Side { kind: word(0), id, bytes })
     }
 
     /// How many bytes before this record the durable mark stood when it was written.

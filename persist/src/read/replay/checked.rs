@@ -41,7 +41,7 @@ impl Checked {
                     soon.chunks(record::HEADER_LEN).for_each(prefetch);
                 }
                 rest = &rest[record.bytes.len()..];
-                if !matches!(record.header.kind, record::PAD | record::SEAL) {
+                if !matches!(record.header.kind, record::PAD | record::SEAL | record::SIDE) {
                     return Some(record);
                 }
             }
