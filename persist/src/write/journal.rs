@@ -17,6 +17,7 @@ use crate::turns;
 use crate::write::encoder::{Batch, Encoder};
 use crate::write::flusher::{Current, Done, Job, WriteQueue};
 use crate::write::segment_pool::{SegmentPool, Stock};
+use crate::write::settled::Settled;
 use crate::write::status::{JournalStatus, Position};
 use ringside_core::agent::Agent;
 use ringside_core::command::Command;
@@ -63,7 +64,7 @@ pub struct Journaller {
     chain: u64,
     flushing: WriteQueue,
     supply: SegmentPool,
-    gate: Arc<Gate>,
+    settled: Arc<dyn Settled>,
     status: Arc<JournalStatus>,
     config: PersistConfig,
     /// The segment that parts are stored into, in mode `written`.
@@ -113,7 +114,7 @@ impl Journaller {
         is_threaded: bool,
         journal: Journal,
         consumer: Consumer<Command>,
-        gate: Arc<Gate>,
+        settled: Arc<dyn Settled>,
     ) -> Result<Journaller, PersistError> {
         let Journal { config, storage, lock, encoder, chain, current, position, stock } = journal;
         let status = Arc::new(JournalStatus::new(current.header.segment_len, position, config.shed_after));
@@ -125,10 +126,10 @@ impl Journaller {
             config.spares,
             stock,
             status.clone(),
-            gate.clone(),
+            settled.clone(),
         );
         let supply = supply.map_err(threads)?;
-        let mut flushing = WriteQueue::new(storage, current.clone(), chain, gate.clone(), status.clone());
+        let mut flushing = WriteQueue::new(storage, current.clone(), chain, settled.clone(), status.clone());
         if is_threaded && (config.mode == GateMode::Written || config.inline_len < config.batch_len) {
             flushing.start().map_err(PersistError::io("start", "a thread of the journal"))?;
         }
@@ -141,7 +142,7 @@ impl Journaller {
             chain,
             flushing,
             supply,
-            gate,
+            settled,
             status,
             config,
             current,
@@ -257,10 +258,10 @@ impl Journaller {
             None => {}
             Some(Ok(())) => {
                 self.flushing.check_name(&self.current)?;
-                self.gate.publish_written(self.encoder.last().sequence);
+                self.settled.stored(self.encoder.last().sequence);
             }
             Some(Err(error)) => {
-                self.gate.halt();
+                self.settled.failed();
                 return Err(PersistError::io("write", name)(error));
             }
         }
@@ -309,11 +310,11 @@ impl Journaller {
     fn store(&mut self, batch: &Batch) -> Result<(), PersistError> {
         let Current { file, name, .. } = &self.current;
         if let Err(error) = file.write_at(batch.offset, &batch.buffer[..batch.len]) {
-            self.gate.halt();
+            self.settled.failed();
             return Err(PersistError::io("write", name)(error));
         }
         self.flushing.check_name(&self.current)?;
-        self.gate.publish_written(batch.last);
+        self.settled.stored(batch.last);
         Ok(())
     }
 
@@ -337,7 +338,7 @@ impl Journaller {
 
     fn fail(&mut self, error: PersistError) {
         self.status.fail(error);
-        self.gate.halt();
+        self.settled.failed();
         self.consumer.halt();
     }
 

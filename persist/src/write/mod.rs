@@ -1,11 +1,12 @@
 //! Commands onto the disk.
 //!
 //! - [`encoder`]: commands into batches. [`journal`]: the agent that writes them, with threads that flush and one that makes
-//!   segments ahead of need. [`status`]: how it fares.
+//!   segments ahead of need. [`status`]: how it fares. `settled`: who is told.
 
 pub(crate) mod append;
 pub mod encoder;
 pub(crate) mod flusher;
 pub mod journal;
 pub(crate) mod segment_pool;
+pub(crate) mod settled;
 pub mod status;
