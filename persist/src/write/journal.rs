@@ -11,6 +11,7 @@
 
 use crate::config::PersistConfig;
 use crate::error::PersistError;
+use crate::mirror::source::Source;
 use crate::storage::disk::Lock;
 use crate::storage::{Buffer, Storage};
 use crate::turns;
@@ -44,6 +45,11 @@ impl Journal {
     /// The id drawn when the journal was founded.
     pub fn id(&self) -> [u8; 16] {
         self.current.header.journal_id
+    }
+
+    /// Where it ends.
+    pub fn position(&self) -> Position {
+        self.position
     }
 }
 
@@ -96,6 +102,18 @@ impl Journaller {
         gate: Arc<Gate>,
     ) -> Result<Journaller, PersistError> {
         Journaller::start(true, journal, consumer, gate)
+    }
+
+    /// The same, and each batch is given to `source`, for a mirror, which moves the gate in its place.
+    ///
+    /// Errors: as there.
+    pub fn mirrored(
+        journal: Journal,
+        consumer: Consumer<Command>,
+        source: Arc<Source>,
+        is_threaded: bool,
+    ) -> Result<Journaller, PersistError> {
+        Journaller::start(is_threaded, journal, consumer, source)
     }
 
     /// The same without any thread of its own: everything happens in [`Agent::do_work`], which then blocks in syncs.
