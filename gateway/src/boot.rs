@@ -8,6 +8,7 @@ mod figures;
 mod funded;
 pub mod genesis;
 mod keeper;
+mod mirror;
 pub mod past;
 mod stages;
 mod supervisor;
@@ -27,6 +28,8 @@ use ringside_commands::clock::{Agreement, Clock};
 use ringside_commands::ingress::{CommandProducer, DiskHeadroom, EngineState};
 use ringside_core::command::{Body, Command, PerpetualState};
 use ringside_core::pin::pin_current_thread;
+use ringside_mirror::keys::Identity;
+use ringside_mirror::leader;
 use ringside_persist::recover::follower::FollowerStatus;
 use ringside_persist::storage::disk::{Lock, make_folder, unsure_file_system};
 use ringside_persist::write::status::Pressure;
@@ -41,12 +44,15 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use supervisor::{Progress, Supervisor};
 use tokio_util::sync::CancellationToken;
 
 /// How often the journal's health is looked at.
 const WATCH: Duration = Duration::from_millis(10);
+/// How long a stop waits for a connected mirror to have all.
+const MIRRORED_WAIT: Duration = Duration::from_secs(2);
 
 /// Runs the exchange until it is told to stop by SIGTERM or SIGINT, or its journal fails. What an operator should know goes
 /// to `out`.
@@ -67,6 +73,9 @@ pub fn run_and_tell(
         let _ = writeln!(out, "{line}");
         let _ = out.flush();
     };
+    if let Some(leader) = config.mirror_of.clone() {
+        return mirror::run(&config, &clock, &leader, out, ready);
+    }
     make_data_folder(&config)?;
     if config.test_deployment
         && !config.any_file_system
@@ -105,23 +114,13 @@ pub fn run_and_tell(
     let server = Server::start(shared.clone(), router, workers(&shared))
         .map_err(|cause| BootError::Listen { address: config.listen, cause })?;
 
-    let watched = match config.metrics_listen {
-        None => None,
-        Some(address) => match operations::server::start(shared.clone(), address) {
-            Ok((address, thread)) => {
-                say(out, &format!("ringside: figures       curl http://{address}/metrics"));
-                Some(thread)
-            }
-            Err(cause) => {
-                server.stop();
-                let _ = server.join();
-                return Err(BootError::Listen { address, cause });
-            }
-        },
-    };
     let mut apart = Apart::default();
-    let started = start_stages(&shared, taken.clone(), &mut apart, out);
-    let (stages, mut own) = match started {
+    let started = listen_for_figures(&shared, out).and_then(|watched| {
+        let (stages, own) = start_stages(&shared, taken.clone(), &mut apart, out)?;
+        let mirroring = CancellationToken::new();
+        Ok((watched, feed_mirror(&stages, &config, &mirroring, out)?, mirroring, stages, own))
+    });
+    let (watched, fed, mirroring, stages, mut own) = match started {
         Ok(started) => started,
         Err(error) => {
             server.stop();
@@ -165,7 +164,19 @@ pub fn run_and_tell(
     let _ = chained.join();
     shared.phase.set(EngineState::Halted);
     let (journal, follower) = (stages.journal.clone(), stages.follower.clone());
+    let source = stages.mirrored.as_ref().map(|mirrored| mirrored.source.clone());
     stages.stop();
+    if let Some(source) = source {
+        let begun = Instant::now();
+        while source.figures().is_connected
+            && source.figures().lag_bytes > 0
+            && begun.elapsed() < MIRRORED_WAIT
+        {
+            std::thread::sleep(WATCH);
+        }
+    }
+    mirroring.cancel();
+    fed.map(JoinHandle::join);
     drop(taken);
     tell_of_follower(&follower);
     // Commands are refused before the journal's thread says why.
@@ -177,6 +188,40 @@ pub fn run_and_tell(
             served
         }
     }
+}
+
+/// Has figures answered at an address of their own, where there is one.
+fn listen_for_figures(
+    shared: &Arc<Shared>,
+    out: &mut impl Write,
+) -> Result<Option<JoinHandle<()>>, BootError> {
+    let Some(address) = shared.config.metrics_listen else { return Ok(None) };
+    let started = operations::server::start(shared.clone(), address);
+    let (address, thread) = started.map_err(|cause| BootError::Listen { address, cause })?;
+    let _ = writeln!(out, "ringside: figures       curl http://{address}/metrics");
+    Ok(Some(thread))
+}
+
+/// Lets a mirror connect, where one may.
+fn feed_mirror(
+    stages: &Stages,
+    config: &Config,
+    shutdown: &CancellationToken,
+    out: &mut impl Write,
+) -> Result<Option<JoinHandle<()>>, BootError> {
+    let (Some(address), Some(mirrored)) = (config.mirror_listen, stages.mirrored.clone()) else {
+        return Ok(None);
+    };
+    let identity = Identity::of(&config.data_dir).map_err(BootError::Mirror)?;
+    let started = leader::start(address, &identity, &config.mirror_keys, mirrored, shutdown.clone());
+    let (address, thread) = started.map_err(BootError::Mirror)?;
+    let awaited = if config.acknowledge_mirror { "replies wait for it" } else { "no reply waits for it" };
+    let key = identity.fingerprint();
+    let _ = writeln!(
+        out,
+        "ringside: a mirror      may connect to {address}; {awaited}. This side's key is {key}"
+    );
+    Ok(Some(thread))
 }
 
 /// The data folder, for its owner only.
@@ -307,7 +352,7 @@ fn tell_of_follower(follower: &FollowerStatus) {
     }
 }
 
-/// What the journal's disk, the second engine and the clock leave room for.
+/// What the journal's disk, the mirror, the second engine and the clock leave room for.
 fn room(shared: &Shared, stages: &Stages) -> DiskHeadroom {
     let of_disk = match stages.journal.pressure() {
         Pressure::Full => DiskHeadroom::Nothing,
@@ -316,8 +361,12 @@ fn room(shared: &Shared, stages: &Stages) -> DiskHeadroom {
         Pressure::None if stages.follower.is_failed() => DiskHeadroom::Cancels,
         Pressure::None => DiskHeadroom::All,
     };
+    let of_mirror = match stages.mirrored.as_ref().map(|mirrored| mirrored.source.pressure()) {
+        None | Some(Pressure::None) => DiskHeadroom::All,
+        Some(_) => DiskHeadroom::Cancels,
+    };
     let of_clock = if shared.agreement.holds() { DiskHeadroom::All } else { DiskHeadroom::Cancels };
-    of_disk.max(of_clock)
+    of_disk.max(of_mirror).max(of_clock)
 }
 
 /// Waits for the end; whether it is that of the journal.

@@ -10,6 +10,7 @@ mod inspect;
 mod latency;
 pub mod login;
 mod manual;
+mod mirror;
 mod replay;
 mod signer;
 mod target;
@@ -158,6 +159,14 @@ enum Action {
         /// Take them from this folder `auth`, which is newer: that of the data folder whose journal was lost.
         #[arg(long, value_name = "FOLDER", conflicts_with = "enable_keys")]
         auth: Option<PathBuf>,
+    },
+    /// Shows the key by which the other side knows this one, leader or mirror; in a new data folder it is made.
+    MirrorKey,
+    /// Makes a leader of a stopped mirror whose leader is gone for good: says which command is its last and what may be missing, and
+    /// raises the epoch. Refused while the leader of the settings answers.
+    Promote {
+        /// The mirror's data folder.
+        directory: PathBuf,
     },
     /// What everybody may know of a day as files, and the removal of trades that such files hold.
     Archive {
@@ -362,6 +371,8 @@ pub fn main() -> ExitCode {
         Action::Archive { action: ArchiveAction::Prune { directory, before, exported } } => {
             tell(archive::prune(&config, directory.as_ref().unwrap_or(&config.data_dir), before, &exported))
         }
+        Action::MirrorKey => tell(mirror::key(&config)),
+        Action::Promote { directory } => tell(mirror::promote(&config, &directory)),
         Action::RotateKey { new_key } => tell(rotate_key(&config, new_key)),
         Action::Operator { name, remove } => tell(operator(&config, name.as_deref(), remove)),
         Action::Admin { words, target } => ask(&config, &admin::Wanted { words, target }),

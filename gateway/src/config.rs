@@ -19,6 +19,7 @@ use ringside_auth::secret::Secret;
 use ringside_auth::test_wallet::TEST_WALLETS;
 use ringside_chain::WITHDRAWAL_LIFETIME_MAX_S;
 use ringside_core::command::DECIMALS_MAX;
+use ringside_mirror::keys::Fingerprint;
 use ringside_outbound::url::{NodeUrl, Url};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -229,6 +230,14 @@ settings! {
 
     /// What a reply waits for: `durable`, synced to the disk, or `written`, which a power cut may undo.
     acknowledge: Acknowledge = Acknowledge::Durable;
+    /// Address and port at which a mirror may connect; unset: none may.
+    mirror_listen: Option<SocketAddr> = None;
+    /// Keys of the other side, leader or mirror, as `ringside mirror-key` shows them there: nobody else is heard.
+    mirror_keys: Vec<Fingerprint> = Vec::new();
+    /// Whether a reply waits until the mirror has synced it as well. Without a connected mirror new orders are refused then.
+    acknowledge_mirror: bool = false;
+    /// Host and port of the leader whose mirror this is; unset: this is none.
+    mirror_of: Option<String> = None;
     /// How segments are stored: `mapped`, `direct`, or `auto` for the faster of the two under `acknowledge`.
     storage: StorageKind = StorageKind::Auto;
     /// A sync of the journal that takes longer holds new orders off until it is done; what reduces and cancels goes on.
@@ -480,6 +489,31 @@ impl Config {
         }
         if (1..self.chain_nodes.len()).any(|at| self.chain_nodes[..at].contains(&self.chain_nodes[at])) {
             return conflict("`chain_nodes` must not name a node twice: it would be two voices".to_owned());
+        }
+        if (self.mirror_listen.is_some() || self.mirror_of.is_some()) && self.mirror_keys.is_empty() {
+            return conflict(
+                "`mirror_keys` must name the other side where there are a leader and a mirror: `ringside mirror-key` shows its key there"
+                    .to_owned(),
+            );
+        }
+        if self.acknowledge_mirror && self.mirror_listen.is_none() {
+            return conflict(
+                "`acknowledge_mirror` needs `mirror_listen`: no mirror could connect".to_owned(),
+            );
+        }
+        if self.acknowledge_mirror && self.acknowledge == Acknowledge::Written {
+            return conflict(
+                "`acknowledge_mirror` goes with `acknowledge = durable`: a mirror gets what is synced"
+                    .to_owned(),
+            );
+        }
+        let names_port = |leader: &String| {
+            leader
+                .rsplit_once(':')
+                .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
+        };
+        if !self.mirror_of.iter().all(names_port) {
+            return conflict("`mirror_of` must be a host and a port, such as 10.0.0.1:7070".to_owned());
         }
         if self.test_accounts > TEST_WALLETS.len() {
             return conflict(format!("`test_accounts` must be at most {}", TEST_WALLETS.len()));
@@ -744,6 +778,34 @@ mod tests {
         for wrong in ["exchange.example", "https://", "ftp://exchange.example", "https://a b"] {
             let message = "configuration: `public_url` must begin with https:// or http://";
             check(&format!("public_url = \"{wrong}\""), &[], message);
+        }
+        let key = "00".repeat(32);
+        check(
+            "mirror_listen = \"127.0.0.1:7070\"",
+            &[],
+            "configuration: `mirror_keys` must name the other side where there are a leader and a mirror: `ringside mirror-key` shows \
+             its key there",
+        );
+        check(
+            "mirror_keys = [\"00\"]",
+            &[],
+            "ringside.toml: setting `mirror_keys` must be keys of 64 hex digits, as `ringside mirror-key` shows them",
+        );
+        check(
+            "acknowledge_mirror = true",
+            &[],
+            "configuration: `acknowledge_mirror` needs `mirror_listen`: no mirror could connect",
+        );
+        check(
+            &format!(
+                "acknowledge_mirror = true\nacknowledge = \"written\"\nmirror_listen = \"127.0.0.1:7070\"\nmirror_keys = \"{key}\""
+            ),
+            &[],
+            "configuration: `acknowledge_mirror` goes with `acknowledge = durable`: a mirror gets what is synced",
+        );
+        for wrong in ["10.0.0.1", ":7070", "host:port"] {
+            let message = "configuration: `mirror_of` must be a host and a port, such as 10.0.0.1:7070";
+            check(&format!("mirror_of = \"{wrong}\"\nmirror_keys = \"{key}\""), &[], message);
         }
         check("test_accounts = 11", &[], "configuration: `test_accounts` must be at most 10");
         check("workers = 255", &[], "configuration: `workers` must be at most 254");

@@ -87,6 +87,12 @@ pub enum PersistError {
         /// What is missing, and how that is known.
         reason: String,
     },
+    /// A mirror's folder where a leader's is wanted, or the other way round.
+    #[error("journal: {reason}")]
+    Mirror {
+        /// What it is, and what can be done.
+        reason: String,
+    },
     /// A file that must stay was taken away, or another put in its place.
     #[error(
         "journal: {file} is no longer where it was: it was removed, moved or replaced while the exchange ran. What is \

@@ -246,6 +246,7 @@ impl Inner {
             EngineState::Disabled => return Err(Unavailable::Disabled),
             EngineState::Restarting => return Err(Unavailable::Restarting),
             EngineState::Halted => return Err(Unavailable::Halted),
+            EngineState::Mirror => return Err(Unavailable::Mirror),
         }
         if !self.port.phase.has_room_for(priority) {
             return Err(Unavailable::Busy);

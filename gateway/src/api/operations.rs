@@ -95,12 +95,8 @@ fn figures(call: &Call) -> Answer {
 /// 200 once recovery is over and new orders are taken; 503 before, while only what reduces is taken, and once the process stops or
 /// its journal failed.
 fn ready(call: &Call) -> Answer {
-    let is_ready = operations::is_ready(&call.worker.shared);
-    Ok(if is_ready {
-        text(StatusCode::OK, "ready\n")
-    } else {
-        text(StatusCode::SERVICE_UNAVAILABLE, "not ready\n")
-    })
+    let (is_ready, words) = operations::readiness(&call.worker.shared);
+    Ok(text(if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, words))
 }
 
 fn text(status: StatusCode, body: &'static str) -> Response {

@@ -66,6 +66,9 @@ pub enum BootError {
     /// The feeds that operators changed.
     #[error(transparent)]
     Feeds(SecretError),
+    /// The key of this side, or the address for mirrors.
+    #[error("mirror: {0}")]
+    Mirror(io::Error),
     /// A thread.
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),

@@ -14,6 +14,7 @@ pub(super) fn source(
     snapshot_interval: Duration,
 ) -> Source {
     let (gate, journal, follower) = (stages.gate.clone(), stages.journal.clone(), stages.follower.clone());
+    let source = stages.mirrored.as_ref().map(|mirrored| mirrored.source.clone());
     let (epoch, recovered, took) = (report.epoch, report.commands, report.total);
     Box::new(move |page| {
         gauges.write(page);
@@ -46,6 +47,19 @@ pub(super) fn source(
             "0: room for everything, 1: for cancels only, 2: for nothing more",
             pressure,
         );
+        if let Some(mirror) = source.as_ref().map(|source| source.figures()) {
+            page.gauge("ringside_mirror_connected", "1 while a mirror is fed", u8::from(mirror.is_connected));
+            page.gauge(
+                "ringside_mirror_lag_commands",
+                "Durable commands that are not known to be on the mirror's disk",
+                mirror.lag,
+            );
+            page.gauge(
+                "ringside_mirror_lag_bytes",
+                "Bytes of the journal of which that is so",
+                mirror.lag_bytes,
+            );
+        }
         let behind = gate.durable().saturating_sub(follower.sequence());
         page.gauge(
             "ringside_follower_behind_commands",

@@ -29,10 +29,12 @@ use ringside_core::memory::Pages;
 use ringside_core::pace::Pace;
 use ringside_core::ring::{self, Consumer, Gauge, Mapping, Options, Producer, Slot, Wait};
 use ringside_core::{Engine, EngineConfig};
+use ringside_mirror::leader::Mirrored;
 use ringside_persist::archive::sqlite::Sqlite;
 use ringside_persist::archive::{Archive, Mark, Upgrade};
 use ringside_persist::config::{Method, PersistConfig};
 use ringside_persist::error::{FoldError, PersistError};
+use ringside_persist::mirror::source::Source;
 use ringside_persist::recover::follower::{Examine, Follower, FollowerStatus, check_kept};
 use ringside_persist::recover::machine::Fold;
 use ringside_persist::recover::recovery::{Recovered, Report, recover_in};
@@ -123,7 +125,7 @@ fn is_invoked(config: &Config) -> bool {
 }
 
 /// The archive of the configuration.
-fn archive(config: &Config) -> Sqlite {
+pub(super) fn archive(config: &Config) -> Sqlite {
     Sqlite::new(archive_folder(config).join("history.db"))
         .telling(told)
         .faceted(rows::facets_of)
@@ -231,7 +233,7 @@ impl Examine<Engine, Archiver> for Prover {
     }
 }
 
-fn disk(persist: &PersistConfig) -> Result<Disk, PersistError> {
+pub(super) fn disk(persist: &PersistConfig) -> Result<Disk, PersistError> {
     Disk::open(&persist.directory, persist.method(), persist.any_file_system)
 }
 
@@ -318,6 +320,8 @@ pub(super) struct Stages {
     pub(super) journal: Arc<JournalStatus>,
     /// How the second engine fares.
     pub(super) follower: Arc<FollowerStatus>,
+    /// What a mirror may be fed from.
+    pub(super) mirrored: Option<Mirrored>,
     /// Cores that were asked for and could not be had, in words.
     pub(super) warnings: Vec<String>,
 }
@@ -401,9 +405,31 @@ impl Stages {
         if shares_journaller(config) {
             own_bells.extend([journal_in.room_doorbell(), journal_out.doorbell(), gate.doorbell().clone()]);
         }
-        let journaller = Journaller::new(recovered.journal, journal_out, gate.clone())?;
+        let source = config.mirror_listen.map(|_| {
+            let position = recovered.journal.position();
+            Arc::new(Source::new(
+                gate.clone(),
+                config.acknowledge_mirror,
+                config.flush_shed,
+                next - 1,
+                position,
+            ))
+        });
+        let journaller = match &source {
+            None => Journaller::new(recovered.journal, journal_out, gate.clone())?,
+            Some(source) => Journaller::mirrored(recovered.journal, journal_out, source.clone(), true)?,
+        };
         let journal = journaller.status();
         let persist = persist_config(config, clock);
+        let mirrored = match source {
+            None => None,
+            Some(source) => Some(Mirrored {
+                source,
+                storage: Arc::new(disk(&persist)?),
+                journal: journal.clone(),
+                segment_len: persist.segment_len,
+            }),
+        };
         let is_behind = archiver.mark().sequence < forgotten;
         let mut follower: Follower<Engine, Archiver> = Follower::new(
             Arc::new(disk(&persist)?),
@@ -530,6 +556,7 @@ impl Stages {
             gate,
             journal,
             follower: follower_status,
+            mirrored,
             warnings,
         };
         Ok((stages, own, gauges))

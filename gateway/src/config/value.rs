@@ -6,6 +6,7 @@ use ringside_auth::cidr::Cidr;
 use ringside_auth::secret::Secret;
 use ringside_core::ids::Address;
 use ringside_core::money::{AMOUNT_UNIT, Amount};
+use ringside_mirror::keys::Fingerprint;
 use ringside_wire::address::parse_address;
 use ringside_wire::decimal;
 use std::net::SocketAddr;
@@ -122,6 +123,17 @@ impl Value for Vec<Cidr> {
     }
     fn show(&self) -> String {
         self.iter().map(Cidr::to_string).collect::<Vec<_>>().join(",")
+    }
+}
+
+impl Value for Vec<Fingerprint> {
+    fn parse(text: &str) -> Result<Vec<Fingerprint>, Wanted> {
+        let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+        let keys: Result<_, _> = parts.map(str::parse).collect();
+        keys.map_err(|_| Wanted("keys of 64 hex digits, as `ringside mirror-key` shows them"))
+    }
+    fn show(&self) -> String {
+        self.iter().map(Fingerprint::to_string).collect::<Vec<_>>().join(",")
     }
 }
 

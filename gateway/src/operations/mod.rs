@@ -32,6 +32,7 @@ pub fn page(shared: &Shared) -> Vec<u8> {
         ("restarting", EngineState::Restarting),
         ("running", EngineState::Running),
         ("halted", EngineState::Halted),
+        ("mirror", EngineState::Mirror),
     ] {
         page.sample(&[("phase", word)], u64::from(phase == is));
     }
@@ -47,7 +48,11 @@ pub fn page(shared: &Shared) -> Vec<u8> {
     page.into_bytes()
 }
 
-/// Whether new orders are taken: what a load balancer asks before it sends anybody here.
-pub fn is_ready(shared: &Shared) -> bool {
-    shared.phase.takes_orders() && !shared.edge.shutdown.is_cancelled()
+/// Whether new orders are taken, and in words: what a load balancer asks before it sends anybody here.
+pub fn readiness(shared: &Shared) -> (bool, &'static str) {
+    match shared.phase.takes_orders() && !shared.edge.shutdown.is_cancelled() {
+        true => (true, "ready\n"),
+        false if shared.phase.get() == EngineState::Mirror => (false, "a mirror: not ready for orders\n"),
+        false => (false, "not ready\n"),
+    }
 }

@@ -3,7 +3,7 @@
 //!
 //! One thread, few connections, one after the other closed when it says nothing for a while. No other route exists here.
 
-use super::{CONTENT_TYPE, is_ready, page};
+use super::{CONTENT_TYPE, page, readiness};
 use crate::worker::Shared;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -82,8 +82,11 @@ fn answer(shared: &Shared, request: &Request<Incoming>) -> Response<Full<Bytes>>
         _ if !is_get => (StatusCode::METHOD_NOT_ALLOWED, TEXT, Bytes::from_static(b"only GET\n")),
         "/metrics" => (StatusCode::OK, CONTENT_TYPE, page(shared).into()),
         "/livez" => (StatusCode::OK, TEXT, Bytes::from_static(b"alive\n")),
-        "/readyz" if is_ready(shared) => (StatusCode::OK, TEXT, Bytes::from_static(b"ready\n")),
-        "/readyz" => (StatusCode::SERVICE_UNAVAILABLE, TEXT, Bytes::from_static(b"not ready\n")),
+        "/readyz" => {
+            let (is_ready, words) = readiness(shared);
+            let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+            (status, TEXT, Bytes::from_static(words.as_bytes()))
+        }
         _ => (StatusCode::NOT_FOUND, TEXT, Bytes::from_static(b"only /metrics, /livez and /readyz\n")),
     };
     let mut response = Response::new(Full::new(body));

@@ -315,6 +315,7 @@ fn serve(
         place: place.clone(),
         is_proxy,
         is_last: Cell::new(false),
+        shown: Cell::new(None),
     });
     let service = service_fn(move |request| respond(connection.clone(), request));
     let http = http.serve_connection(Stream::new(tcp, watch, place), service).with_upgrades();

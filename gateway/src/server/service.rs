@@ -20,6 +20,7 @@ use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, EXPECT, HeaderMap, HeaderNa
 use hyper::http::request::Parts;
 use hyper::{Request, StatusCode};
 use ringside_auth::access::Auth;
+use ringside_core::ids::Sequence;
 use ringside_wire::fault::Fault;
 use ringside_wire::refusal::Dialect;
 use std::cell::Cell;
@@ -39,6 +40,8 @@ const ORDER_COUNT_10S: [HeaderName; 2] =
     [HeaderName::from_static("x-ex-order-count-10s"), HeaderName::from_static("x-mbx-order-count-10s")];
 const ORDER_COUNT_1M: [HeaderName; 2] =
     [HeaderName::from_static("x-ex-order-count-1m"), HeaderName::from_static("x-mbx-order-count-1m")];
+/// On a mirror: everything through this command is in the answer.
+const SEQUENCE: HeaderName = HeaderName::from_static("x-ringside-sequence");
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
 thread_local! {
@@ -74,6 +77,8 @@ pub struct Connection {
     pub is_proxy: bool,
     /// Whether the connection ends with the answer to the running request.
     pub is_last: Cell<bool>,
+    /// On a mirror: how far the views were when the running request came.
+    pub shown: Cell<Option<Sequence>>,
 }
 
 /// Begins to answer a request, and goes on to where it has to wait: for its body, or in its handler. Never fails: every refusal
@@ -97,6 +102,7 @@ pub fn respond(connection: Rc<Connection>, mut request: Request<Incoming>) -> An
     let limit = connection.caller.worker.config.max_connections_per_ip;
     let has_place = !connection.is_proxy || connection.place.give_to(&client, limit);
     connection.is_last.set(!has_place);
+    connection.shown.set(worker.shared.shown());
     let refusal = refusal.or((!has_place).then_some(Fault::TooManyConnections { limit }));
     let dialect = charged.dialect;
     let asked_for = cors::asked_for(&head).map(|method| connection.router.find(&method, head.uri.path()));
@@ -388,6 +394,9 @@ fn finish(
     }
     for (name, value) in answer.headers {
         headers.append(name, value);
+    }
+    if let Some(sequence) = connection.shown.get() {
+        headers.insert(SEQUENCE, HeaderValue::from(sequence));
     }
     if connection.is_last.get() {
         headers.insert(CONNECTION, HeaderValue::from_static("close"));

@@ -22,7 +22,7 @@ use ringside_chain::sink::SeenEvents;
 use ringside_chain::withdrawal_signing::SigningQueue;
 use ringside_commands::clock::{Agreement, Clock};
 use ringside_commands::ingress::{EngineState, Ingress, ReplyQueue, SharedEngineState, WorkerFigures};
-use ringside_core::ids::{AccountId, Address};
+use ringside_core::ids::{AccountId, Address, Sequence};
 use ringside_views::archive::History;
 use ringside_views::{MarketReader, SharedViews};
 use std::sync::Arc;
@@ -81,7 +81,7 @@ pub struct Shared {
 impl Accounts for Shared {
     fn is_of(&self, account: AccountId, address: &Address) -> Option<bool> {
         match self.phase.get() {
-            EngineState::Running | EngineState::Halted => {
+            EngineState::Running | EngineState::Halted | EngineState::Mirror => {
                 Some(self.views.read().accounts().address(account) == Some(address))
             }
             EngineState::Restarting | EngineState::Disabled => None,
@@ -145,6 +145,11 @@ impl Shared {
             seen.begin(self.clock.now_ms().max(told_ms));
         }
         self.phase.set(EngineState::Running);
+    }
+
+    /// On a mirror: the last command that the views show.
+    pub fn shown(&self) -> Option<Sequence> {
+        (self.phase.get() == EngineState::Mirror).then(|| self.views.read().sequence())
     }
 
     /// What the thread of the chain has of it.

@@ -67,7 +67,9 @@ pub(super) fn check_phase(call: &Call) -> Result<(), Error> {
     match call.worker.ingress.phase() {
         EngineState::Running => Ok(()),
         EngineState::Restarting => Err(refusal::ENGINE_RESTARTING.into()),
-        EngineState::Disabled | EngineState::Halted => Err(refusal::ENGINE_DISABLED.into()),
+        EngineState::Disabled | EngineState::Halted | EngineState::Mirror => {
+            Err(refusal::ENGINE_DISABLED.into())
+        }
     }
 }
 

@@ -15,6 +15,7 @@ mod feed;
 mod first_start;
 mod host;
 mod metrics;
+mod mirror;
 mod mounted;
 mod resume;
 mod secrets;

@@ -132,17 +132,34 @@ pub fn read_header(file: &dyn File, name: &str) -> Result<ReadHeader, PersistErr
             return Err(damaged(format!("first copy: {first}; second copy: {second}")));
         }
     };
-    if !record::is_known(header.schema) {
-        let (found, own) = (header.schema, record::SCHEMA);
-        return Err(damaged(format!("schema {found} is not one this version knows (up to {own})")));
-    }
-    if header.first_seq == 0 || header.name() != name {
+    check(&header).map_err(&damaged)?;
+    if header.name() != name {
         return Err(damaged(format!("it belongs to {}", name_of(header.first_seq))));
     }
     if header.segment_len != len || !len.is_multiple_of(BLOCK_LEN as u64) {
         return Err(damaged(format!("the file has {len} bytes, not {}", header.segment_len)));
     }
     Ok(ReadHeader { header, is_degraded })
+}
+
+/// Whether a header says what this version can read.
+///
+/// Errors: what is wrong, in words.
+pub fn check(header: &SegmentHeader) -> Result<(), String> {
+    if !record::is_known(header.schema) {
+        let (found, own) = (header.schema, record::SCHEMA);
+        return Err(format!("schema {found} is not one this version knows (up to {own})"));
+    }
+    if header.first_seq == 0 {
+        return Err("it names no first command".to_string());
+    }
+    let block = BLOCK_LEN as u64;
+    if !header.segment_len.is_multiple_of(block)
+        || !(DATA_START + block..=1 << 32).contains(&header.segment_len)
+    {
+        return Err(format!("{} bytes are no length of a segment", header.segment_len));
+    }
+    Ok(())
 }
 
 /// File name of the segment whose first command is `first_seq`.

@@ -51,6 +51,20 @@ pub struct Place {
     pub batch_commands: u64,
 }
 
+impl Place {
+    /// At the first record of a segment.
+    pub(crate) fn start_of(header: &SegmentHeader) -> Place {
+        Place {
+            offset: DATA_START,
+            chain: header.entering_chain,
+            last: header.entering(),
+            epoch: header.epoch,
+            batch_start: DATA_START,
+            batch_commands: 0,
+        }
+    }
+}
+
 /// A record that does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bad {
@@ -119,14 +133,7 @@ impl Reader {
             header,
             salt: header.salt(),
             limit,
-            place: Place {
-                offset: DATA_START,
-                chain: header.entering_chain,
-                last: header.entering(),
-                epoch: header.epoch,
-                batch_start: DATA_START,
-                batch_commands: 0,
-            },
+            place: Place::start_of(&header),
             window: Lent::own(window),
             window_at: 0,
             window_start: DATA_START,
@@ -149,6 +156,27 @@ impl Reader {
         let mut reader = Reader::with(file, header, header.segment_len, Buffer::zeroed(0));
         reader.ahead = Some(ahead);
         reader
+    }
+
+    /// The same for `bytes`, the first `len` of which are to be written at `place`, where a batch ended.
+    pub(crate) fn of_bytes(
+        file: Arc<dyn File>,
+        header: SegmentHeader,
+        place: Place,
+        bytes: Buffer,
+        len: usize,
+    ) -> Reader {
+        debug_assert_eq!(place.offset, place.batch_start);
+        let mut reader = Reader::with(file, header, place.offset + len as u64, bytes);
+        reader.place = place;
+        (reader.window_start, reader.window_len) = (place.offset, len);
+        (reader.digested, reader.piece_end) = (place.offset, place.offset + PIECE_LEN);
+        reader
+    }
+
+    /// Gives back the memory that it read from.
+    pub(crate) fn into_bytes(self) -> Buffer {
+        self.window.into_buffer()
     }
 
     /// Has [`Reader::checked`] give what is stepped over. To be called before the first step.

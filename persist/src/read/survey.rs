@@ -3,6 +3,7 @@
 use crate::error::PersistError;
 use crate::format::checksum;
 use crate::format::segment::{self, ReadHeader, SegmentHeader};
+use crate::mirror::mark;
 use crate::recover::snapshot_store;
 use crate::storage::{Access, BLOCK_LEN, Buffer, Storage, read_whole, write_whole};
 use ringside_core::ids::Sequence;
@@ -23,6 +24,8 @@ pub struct Survey {
     pub epoch: EpochMark,
     /// An engine was running here before this was looked at: it writes on behind what was durable then. Whoever looks says so.
     pub is_running: bool,
+    /// The folder is a mirror's: nothing of its own is written to its journal.
+    pub is_mirror: bool,
 }
 
 /// What the epoch file says.
@@ -73,6 +76,8 @@ pub fn survey(storage: &dyn Storage) -> Result<Survey, PersistError> {
             survey.spares.push(name);
         } else if name.ends_with(".tmp") {
             survey.leftovers.push(name);
+        } else if name == mark::NAME {
+            survey.is_mirror = true;
         } else if name == EPOCH_NAME {
             survey.epoch = read_epoch(storage)?;
         }
@@ -85,6 +90,16 @@ impl Survey {
     /// The header of segment `index`, in order.
     pub fn header(&self, index: usize) -> &SegmentHeader {
         &self.segments[index].header
+    }
+
+    /// Whether commands of its own may be written here.
+    ///
+    /// Errors: [`PersistError::Mirror`].
+    pub fn check_own(&self) -> Result<(), PersistError> {
+        match self.is_mirror {
+            false => Ok(()),
+            true => Err(PersistError::Mirror { reason: mark::NOT_OWN.to_string() }),
+        }
     }
 
     /// Whether a state can be had from what lies here: the segments begin with the first command, or reach back to `newest`,

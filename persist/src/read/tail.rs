@@ -210,7 +210,7 @@ fn read_segment(
 }
 
 /// Whether `next` goes on where its predecessor ended.
-fn follows(end: &Place, next: &SegmentHeader) -> Result<(), PersistError> {
+pub(crate) fn follows(end: &Place, next: &SegmentHeader) -> Result<(), PersistError> {
     if next.first_seq == end.last.sequence + 1
         && next.entering_chain == end.chain
         && next.entering_time_ns == end.last.time_ns

@@ -171,6 +171,7 @@ pub fn recover_in<M: Machine>(
     config.check()?;
     let started = Instant::now();
     let survey = survey(storage.as_ref())?;
+    survey.check_own()?;
     let mut state = rebuild::<M>(storage.as_ref(), &survey, config, machine, fold)?;
 
     let marked = match survey.epoch {

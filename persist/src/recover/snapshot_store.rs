@@ -197,9 +197,14 @@ pub fn write(
 ///
 /// Errors: I/O; [`PersistError::Snapshot`] for damage, another format, a name that does not fit.
 pub fn read(storage: &dyn Storage, name: &str) -> Result<Snapshot, PersistError> {
+    read_as(storage, name, name)
+}
+
+/// The same of a file that does not bear its name yet.
+pub(crate) fn read_as(storage: &dyn Storage, file: &str, name: &str) -> Result<Snapshot, PersistError> {
     let damaged =
         |reason: &str| PersistError::Snapshot { file: name.to_string(), reason: reason.to_string() };
-    let bytes = match read_whole(storage, name) {
+    let bytes = match read_whole(storage, file) {
         Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
             return Err(damaged("it is cut short"));
         }

@@ -48,6 +48,11 @@ impl Lent {
     pub fn own(buffer: Buffer) -> Lent {
         Lent { buffer: Some(buffer), home: None }
     }
+
+    /// The buffer, for good.
+    pub fn into_buffer(mut self) -> Buffer {
+        self.buffer.take().unwrap_or_else(|| Buffer::zeroed(0))
+    }
 }
 
 impl Deref for Lent {

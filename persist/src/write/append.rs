@@ -4,11 +4,11 @@
 use crate::config::{PersistConfig, mode_code};
 use crate::error::PersistError;
 use crate::format::checksum;
-use crate::format::record::{Class, Last, SCHEMA, is_zero, side_len};
+use crate::format::record::{Class, SCHEMA, is_zero, side_len};
 use crate::format::segment::{self, DATA_START, MAGIC, SegmentHeader};
 use crate::read::replay::{Place, Reader, Step};
 use crate::read::survey::{self, EpochMark, Survey};
-use crate::storage::{Access, Buffer, Storage};
+use crate::storage::{Access, Buffer, File, Storage};
 use crate::write::encoder::{Batch, Encoder, SideRoom, Tail};
 use crate::write::flusher::Current;
 use crate::write::segment_pool::Stock;
@@ -143,7 +143,11 @@ impl Appender {
 }
 
 /// The spares on the disk; those that do not fit are removed, with what an earlier process left half written.
-fn stock(storage: &dyn Storage, config: &PersistConfig, survey: &Survey) -> Result<Stock, PersistError> {
+pub(crate) fn stock(
+    storage: &dyn Storage,
+    config: &PersistConfig,
+    survey: &Survey,
+) -> Result<Stock, PersistError> {
     let mut stock = Stock { names: Vec::new(), next_number: 1 };
     for name in &survey.leftovers {
         storage.remove(name).map_err(PersistError::io("remove", name))?;
@@ -251,15 +255,7 @@ fn genesis(
     };
     let spare = take(storage, config.segment_len, config, stock)?;
     Current::begin(storage, &spare, header, || false)?;
-    let place = Place {
-        offset: DATA_START,
-        chain: header.entering_chain,
-        last: Last::default(),
-        epoch: 0,
-        batch_start: DATA_START,
-        batch_commands: 0,
-    };
-    Ok((header, place))
+    Ok((header, Place { epoch: 0, ..Place::start_of(&header) }))
 }
 
 fn random_id() -> std::io::Result<[u8; 16]> {
@@ -278,9 +274,6 @@ fn repair(
     place: &Place,
     epoch: u32,
 ) -> Result<Tail, PersistError> {
-    /// So much is rewritten even if it reads as zeros: after a failed sync the page cache may know better.
-    const WIPED_ALWAYS: u64 = 2 << 20;
-    const CHUNK_LEN: usize = 1 << 20;
     let name = header.name();
     let file = storage.open(&name, Access::Repair).map_err(PersistError::io("open", &name))?;
     let mut tail = Tail { header: *header, offset: place.offset, chain: place.chain, last: place.last };
@@ -296,17 +289,31 @@ fn repair(
         file.write_at(batch.offset, &batch.buffer[..batch.len]).map_err(PersistError::io("write", &name))?;
         tail.offset += batch.len as u64;
     }
+    wipe(storage, file.as_ref(), header, tail.offset)?;
+    Ok(tail)
+}
+
+/// Zeroes the segment from byte `from` on, and syncs it; `file` is it, opened to be repaired.
+pub(crate) fn wipe(
+    storage: &dyn Storage,
+    file: &dyn File,
+    header: &SegmentHeader,
+    from: u64,
+) -> Result<(), PersistError> {
+    /// So much is rewritten even if it reads as zeros: after a failed sync the page cache may know better.
+    const WIPED_ALWAYS: u64 = 2 << 20;
+    const CHUNK_LEN: usize = 1 << 20;
+    let name = header.name();
     let reader = storage.open(&name, Access::Read).map_err(PersistError::io("open", &name))?;
-    let mut offset = tail.offset;
+    let mut offset = from;
     let mut chunk = Buffer::zeroed((header.segment_len - offset).min(CHUNK_LEN as u64) as usize);
     while offset < header.segment_len {
         let len = (header.segment_len - offset).min(CHUNK_LEN as u64) as usize;
         reader.read_at(offset, &mut chunk[..len]).map_err(PersistError::io("read", &name))?;
-        if offset < tail.offset + WIPED_ALWAYS || !is_zero(&chunk[..len]) {
-            segment::zero(file.as_ref(), &name, offset, offset + len as u64)?;
+        if offset < from + WIPED_ALWAYS || !is_zero(&chunk[..len]) {
+            segment::zero(file, &name, offset, offset + len as u64)?;
         }
         offset += len as u64;
     }
-    file.sync().map_err(PersistError::io("sync", &name))?;
-    Ok(tail)
+    file.sync().map_err(PersistError::io("sync", &name))
 }

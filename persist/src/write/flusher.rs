@@ -6,16 +6,16 @@
 //! ([`crate::write::encoder`]). They are acknowledged in their order, whichever is done first. Two are never on their way where it takes
 //! a sync to make them durable, since two syncs at once would share the report of an error; nor at the beginning of a segment.
 //!
-//! The first error is the last thing it does: the gate is halted, nothing is tried again.
+//! The first error is the last thing it does: it is told, nothing is tried again.
 
 use crate::error::PersistError;
 use crate::format::segment::SegmentHeader;
 use crate::storage::{Access, Buffer, File, Storage};
 use crate::turns;
 use crate::write::encoder::Batch;
+use crate::write::settled::{Settled, Synced};
 use crate::write::status::{JournalStatus, Position};
 use ringside_core::agent::abort_on_panic;
-use ringside_core::gate::Gate;
 use ringside_core::ring::Doorbell;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -109,7 +109,7 @@ pub(crate) struct WriteQueue {
 
 struct Shared {
     storage: Arc<dyn Storage>,
-    gate: Arc<Gate>,
+    settled: Arc<dyn Settled>,
     status: Arc<JournalStatus>,
     queue: Mutex<Queue>,
     /// There is something to do for one of the threads.
@@ -167,7 +167,7 @@ impl WriteQueue {
         storage: Arc<dyn Storage>,
         current: Current,
         chain: u64,
-        gate: Arc<Gate>,
+        settled: Arc<dyn Settled>,
         status: Arc<JournalStatus>,
     ) -> WriteQueue {
         let queue = Queue {
@@ -189,7 +189,7 @@ impl WriteQueue {
         };
         let shared = Arc::new(Shared {
             storage,
-            gate,
+            settled,
             status,
             queue: Mutex::new(queue),
             given: Condvar::new(),
@@ -275,7 +275,7 @@ impl WriteQueue {
 
     /// Looks whether the segment that is stored into bears its name: before anybody is told of what was stored.
     pub(crate) fn check_name(&self, current: &Current) -> Result<(), PersistError> {
-        current.check_name(self.shared.storage.as_ref()).inspect_err(|_| self.shared.gate.halt())
+        current.check_name(self.shared.storage.as_ref()).inspect_err(|_| self.shared.settled.failed())
     }
 
     /// Waits for the oldest job under way; `None` when there is none.
@@ -369,7 +369,7 @@ impl Shared {
             file.write_at(batch.offset, bytes).map_err(PersistError::io("write", name))?;
             if !file.is_write_durable() {
                 current.check_name(self.storage.as_ref())?;
-                self.gate.publish_written(batch.last);
+                self.settled.stored(batch.last);
             }
         }
         file.sync().map_err(PersistError::io("sync", name))?;
@@ -395,7 +395,7 @@ impl Shared {
         !queue.is_stopped
     }
 
-    /// Tells the gate what came of a job, all before it being settled. On an error the gate is halted, and nothing is
+    /// Tells what came of a job, all before it being settled. After an error nothing is
     /// acknowledged any more.
     fn settle(&self, queue: &mut Queue, job: Job, result: Result<Current, PersistError>) -> Done {
         let Job { batch, is_stored, .. } = job;
@@ -409,15 +409,22 @@ impl Shared {
                 let next = queue.begun.front().copied();
                 self.status.flush_ends(durable, batch.whole_len, header.segment_len, begun, next);
                 if !is_stored && current.file.is_write_durable() {
-                    self.gate.publish_written(batch.last);
+                    self.settled.stored(batch.last);
                 }
-                self.gate.publish_durable(batch.last);
+                let is_whole = batch.whole_len == batch.len as u64;
+                self.settled.synced(&Synced {
+                    header,
+                    start: durable.offset - batch.whole_len,
+                    bytes: is_whole.then_some(&batch.buffer[..batch.len]),
+                    end: durable.offset,
+                    last: batch.last,
+                });
                 queue.current = current;
                 Ok(())
             }
             Err(error) => {
                 queue.is_failed = true;
-                self.gate.halt();
+                self.settled.failed();
                 Err(error)
             }
         };

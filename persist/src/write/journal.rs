@@ -14,6 +14,7 @@
 
 use crate::config::PersistConfig;
 use crate::error::PersistError;
+use crate::mirror::source::Source;
 use crate::storage::disk::Lock;
 use crate::storage::{Buffer, Storage};
 use crate::turns;
@@ -21,6 +22,7 @@ use crate::write::encoder::{Batch, Encoder};
 use crate::write::flusher::{Current, Done, Job, WriteQueue};
 use crate::write::segment_pool::{SegmentPool, Stock};
 use crate::write::side::{self, Intake, SideWriter};
+use crate::write::settled::Settled;
 use crate::write::status::{JournalStatus, Position};
 use ringside_core::agent::Agent;
 use ringside_core::command::Command;
@@ -48,6 +50,11 @@ impl Journal {
     pub fn id(&self) -> [u8; 16] {
         self.current.header.journal_id
     }
+
+    /// Where it ends.
+    pub fn position(&self) -> Position {
+        self.position
+    }
 }
 
 /// Commands whose slots are given back together, and waited for while a batch is under way.
@@ -69,7 +76,7 @@ pub struct Journaller {
     supply: SegmentPool,
     sides: Intake,
     side_writer: SideWriter,
-    gate: Arc<Gate>,
+    settled: Arc<dyn Settled>,
     status: Arc<JournalStatus>,
     config: PersistConfig,
     /// The segment that parts are stored into, in mode `written`.
@@ -103,6 +110,18 @@ impl Journaller {
         Journaller::start(true, journal, consumer, gate)
     }
 
+    /// The same, and each batch is given to `source`, for a mirror, which moves the gate in its place.
+    ///
+    /// Errors: as there.
+    pub fn mirrored(
+        journal: Journal,
+        consumer: Consumer<Command>,
+        source: Arc<Source>,
+        is_threaded: bool,
+    ) -> Result<Journaller, PersistError> {
+        Journaller::start(is_threaded, journal, consumer, source)
+    }
+
     /// The same without any thread of its own: everything happens in [`Agent::do_work`], which then blocks in syncs.
     /// For tests and simulations, where the same calls must do the same.
     ///
@@ -119,7 +138,7 @@ impl Journaller {
         is_threaded: bool,
         journal: Journal,
         consumer: Consumer<Command>,
-        gate: Arc<Gate>,
+        settled: Arc<dyn Settled>,
     ) -> Result<Journaller, PersistError> {
         let Journal { config, storage, lock, encoder, chain, current, position, stock } = journal;
         let status = Arc::new(JournalStatus::new(current.header.segment_len, position, config.shed_after));
@@ -131,10 +150,10 @@ impl Journaller {
             config.spares,
             stock,
             status.clone(),
-            gate.clone(),
+            settled.clone(),
         );
         let supply = supply.map_err(threads)?;
-        let mut flushing = WriteQueue::new(storage, current.clone(), chain, gate.clone(), status.clone());
+        let mut flushing = WriteQueue::new(storage, current.clone(), chain, settled.clone(), status.clone());
         if is_threaded && (config.mode == GateMode::Written || config.inline_len < config.batch_len) {
             flushing.start().map_err(PersistError::io("start", "a thread of the journal"))?;
         }
@@ -150,7 +169,7 @@ impl Journaller {
             supply,
             sides,
             side_writer,
-            gate,
+            settled,
             status,
             config,
             current,
@@ -278,10 +297,10 @@ impl Journaller {
             None => {}
             Some(Ok(())) => {
                 self.flushing.check_name(&self.current)?;
-                self.gate.publish_written(self.encoder.last().sequence);
+                self.settled.stored(self.encoder.last().sequence);
             }
             Some(Err(error)) => {
-                self.gate.halt();
+                self.settled.failed();
                 return Err(PersistError::io("write", name)(error));
             }
         }
@@ -332,11 +351,11 @@ impl Journaller {
     fn store(&mut self, batch: &Batch) -> Result<(), PersistError> {
         let Current { file, name, .. } = &self.current;
         if let Err(error) = file.write_at(batch.offset, &batch.buffer[..batch.len]) {
-            self.gate.halt();
+            self.settled.failed();
             return Err(PersistError::io("write", name)(error));
         }
         self.flushing.check_name(&self.current)?;
-        self.gate.publish_written(batch.last);
+        self.settled.stored(batch.last);
         Ok(())
     }
 
@@ -361,7 +380,7 @@ impl Journaller {
 
     fn fail(&mut self, error: PersistError) {
         self.status.fail(error);
-        self.gate.halt();
+        self.settled.failed();
         self.consumer.halt();
         self.sides.end();
     }

@@ -1,7 +1,8 @@
 //! Commands onto the disk.
 //!
 //! - [`encoder`]: commands into batches. [`journal`]: the agent that writes them, with threads that flush and one that makes
-//!   segments ahead of need. [`side`]: entries beside the commands, handed over and told of. [`status`]: how it fares.
+//!   segments ahead of need. [`side`]: entries beside the commands, handed over and told of. [`status`]: how it fares. `settled`: who is
+//!   told.
 
 pub(crate) mod append;
 pub mod encoder;
@@ -9,4 +10,5 @@ pub(crate) mod flusher;
 pub mod journal;
 pub(crate) mod segment_pool;
 pub mod side;
+pub(crate) mod settled;
 pub mod status;

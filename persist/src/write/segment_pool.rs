@@ -7,9 +7,9 @@
 use crate::error::PersistError;
 use crate::format::segment::{self, spare_name};
 use crate::storage::Storage;
+use crate::write::settled::Settled;
 use crate::write::status::JournalStatus;
 use ringside_core::agent::abort_on_panic;
-use ringside_core::gate::Gate;
 use ringside_core::ring::Doorbell;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -30,7 +30,7 @@ struct Shared {
     segment_len: u64,
     wanted: usize,
     status: Arc<JournalStatus>,
-    gate: Arc<Gate>,
+    settled: Arc<dyn Settled>,
     /// Rings when a spare was made.
     bell: Doorbell,
     state: Mutex<Ready>,
@@ -77,7 +77,7 @@ impl SegmentPool {
         wanted: usize,
         stock: Stock,
         status: Arc<JournalStatus>,
-        gate: Arc<Gate>,
+        settled: Arc<dyn Settled>,
     ) -> std::io::Result<SegmentPool> {
         status.spares_are(stock.names.len(), false);
         let ready = Ready {
@@ -92,7 +92,7 @@ impl SegmentPool {
             segment_len,
             wanted,
             status,
-            gate,
+            settled,
             bell: Doorbell::new(),
             state: Mutex::new(ready),
             changed: Condvar::new(),
@@ -204,7 +204,7 @@ impl Shared {
 
     fn fail(&self, error: PersistError) {
         self.status.fail(error);
-        self.gate.halt();
+        self.settled.failed();
         self.bell.ring();
     }
 }

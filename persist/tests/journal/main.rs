@@ -13,6 +13,7 @@ mod drills;
 mod faults;
 mod full_disk;
 mod kept;
+mod mirror;
 mod perpetual;
 mod room;
 mod rot;

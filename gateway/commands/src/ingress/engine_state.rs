@@ -22,16 +22,20 @@ pub enum Unavailable {
     /// The command was handed over and no reply came: it may or may not have taken effect.
     #[error("the outcome is unknown")]
     Unknown,
+    /// This is a mirror, which takes no commands. Nothing was handed over.
+    #[error("this is a mirror, which takes no commands")]
+    Mirror,
 }
 
 impl Unavailable {
     /// Every reason, in the order of their numbers, with the word of figures and logs.
-    pub const ALL: [(Unavailable, &'static str); 5] = [
+    pub const ALL: [(Unavailable, &'static str); 6] = [
         (Unavailable::Disabled, "disabled"),
         (Unavailable::Restarting, "restarting"),
         (Unavailable::Busy, "busy"),
         (Unavailable::Halted, "halted"),
         (Unavailable::Unknown, "unknown"),
+        (Unavailable::Mirror, "mirror"),
     ];
 }
 
@@ -58,6 +62,8 @@ pub enum EngineState {
     Running = 2,
     /// The engine or the journal has stopped for good.
     Halted = 3,
+    /// This is a mirror: what its leader did is shown, and no command is taken.
+    Mirror = 4,
 }
 
 /// What is taken while the engine runs, as the journal's disk and the clock allow.
@@ -89,7 +95,8 @@ impl SharedEngineState {
             0 => EngineState::Disabled,
             1 => EngineState::Restarting,
             2 => EngineState::Running,
-            _ => EngineState::Halted,
+            3 => EngineState::Halted,
+            _ => EngineState::Mirror,
         }
     }
 

@@ -94,7 +94,9 @@ const fn admin(method: Method, path: &'static str, summary: &'static str, answer
 /// The views, once they show the state. Hold them for bounded work only.
 fn views(call: &Call) -> Result<RwLockReadGuard<'_, Views>, Error> {
     match call.worker.ingress.phase() {
-        EngineState::Running | EngineState::Halted => Ok(call.worker.shared.views.read()),
+        EngineState::Running | EngineState::Halted | EngineState::Mirror => {
+            Ok(call.worker.shared.views.read())
+        }
         EngineState::Restarting | EngineState::Disabled => Err(refusal::UNAVAILABLE.into()),
     }
 }
@@ -131,6 +133,9 @@ fn unavailable(unavailable: Unavailable) -> Error {
         Unavailable::Unknown => Error::from(refusal::UNKNOWN).with_unknown_outcome(),
         Unavailable::Busy => refusal::BUSY.into(),
         Unavailable::Disabled | Unavailable::Restarting | Unavailable::Halted => refusal::UNAVAILABLE.into(),
+        Unavailable::Mirror => refusal::UNAVAILABLE
+            .saying("this is a mirror, which takes no commands: send it to the leader")
+            .into(),
     }
 }
 

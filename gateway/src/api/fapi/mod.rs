@@ -104,7 +104,9 @@ pub(crate) fn params(call: &Call) -> Result<Params<'_>, Error> {
 /// The views, once they show the state. Hold them for bounded work only.
 fn views(call: &Call) -> Result<RwLockReadGuard<'_, Views>, Error> {
     match call.worker.ingress.phase() {
-        EngineState::Running | EngineState::Halted => Ok(call.worker.shared.views.read()),
+        EngineState::Running | EngineState::Halted | EngineState::Mirror => {
+            Ok(call.worker.shared.views.read())
+        }
         EngineState::Restarting | EngineState::Disabled => Err(refusal::UNAVAILABLE.into()),
     }
 }
@@ -146,7 +148,9 @@ pub(crate) fn unavailable(unavailable: Unavailable) -> Error {
     match unavailable {
         Unavailable::Unknown => Error::from(refusal::UNKNOWN).with_unknown_outcome(),
         Unavailable::Busy => refusal::NOT_HANDED_OVER.into(),
-        Unavailable::Disabled | Unavailable::Restarting | Unavailable::Halted => refusal::UNAVAILABLE.into(),
+        Unavailable::Disabled | Unavailable::Restarting | Unavailable::Halted | Unavailable::Mirror => {
+            refusal::UNAVAILABLE.into()
+        }
     }
 }
 

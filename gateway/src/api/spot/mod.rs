@@ -57,6 +57,8 @@ impl From<Refusal> for Error {
 pub(super) fn unavailable(unavailable: Unavailable) -> Error {
     match unavailable {
         Unavailable::Disabled | Unavailable::Halted => error(refusal::ENGINE_DISABLED),
+        Unavailable::Mirror => error(refusal::ENGINE_DISABLED)
+            .with_message("this is a mirror, which takes no commands: send it to the leader"),
         Unavailable::Restarting => error(refusal::ENGINE_RESTARTING),
         Unavailable::Busy => error(refusal::ENGINE_BUSY).with_message("nothing was done; retry with backoff"),
         Unavailable::Unknown => error(refusal::DB_ERROR)
@@ -78,7 +80,7 @@ fn from_archive(reason: Unreadable) -> Error {
 /// Refuses while the views do not show the state: before and during recovery. Views of a halted engine are true, if old.
 fn check_views(call: &Call) -> Result<(), Error> {
     match call.worker.ingress.phase() {
-        EngineState::Running | EngineState::Halted => Ok(()),
+        EngineState::Running | EngineState::Halted | EngineState::Mirror => Ok(()),
         EngineState::Restarting => Err(error(refusal::ENGINE_RESTARTING)),
         EngineState::Disabled => Err(error(refusal::ENGINE_DISABLED)),
     }

@@ -287,7 +287,7 @@ impl Session {
         Session::run_by(recovered, Journaller::new)
     }
 
-    fn run_by(
+    pub fn run_by(
         recovered: Recovered<Ledger>,
         journaller: impl FnOnce(Journal, Consumer<Command>, Arc<Gate>) -> Result<Journaller, PersistError>,
     ) -> Result<Session, PersistError> {

@@ -1,0 +1,52 @@
+//! Who is told what became of commands and batches. Alone that is the gate; with a mirror, who gives it the batches and moves
+//! the gate by the lesser of both.
+
+use crate::format::segment::SegmentHeader;
+use crate::write::status::Position;
+use ringside_core::gate::Gate;
+use ringside_core::ids::Sequence;
+
+/// A batch that is durable.
+pub(crate) struct Synced<'a> {
+    /// Of the segment it stands in.
+    pub(crate) header: &'a SegmentHeader,
+    /// Its first byte in the segment; everything before was told of.
+    pub(crate) start: u64,
+    /// All of its bytes; `None` where parts of it left earlier, so that only the file has them.
+    pub(crate) bytes: Option<&'a [u8]>,
+    /// Byte after it.
+    pub(crate) end: u64,
+    /// The last command up to there.
+    pub(crate) last: Sequence,
+}
+
+impl Synced<'_> {
+    /// Where the next batch begins.
+    pub(crate) fn position(&self) -> Position {
+        Position { segment: self.header.number, offset: self.end }
+    }
+}
+
+/// Told in the order of the journal, by one thread at a time.
+pub(crate) trait Settled: Send + Sync {
+    /// Everything up to `sequence` is stored.
+    fn stored(&self, sequence: Sequence);
+    /// The next batch is durable.
+    fn synced(&self, batch: &Synced<'_>);
+    /// The journal has failed: nothing will be told any more.
+    fn failed(&self);
+}
+
+impl Settled for Gate {
+    fn stored(&self, sequence: Sequence) {
+        self.publish_written(sequence);
+    }
+
+    fn synced(&self, batch: &Synced<'_>) {
+        self.publish_durable(batch.last);
+    }
+
+    fn failed(&self) {
+        self.halt();
+    }
+}
