@@ -8,10 +8,10 @@ import { livePositions, openOrders } from '../store/account';
 import { market } from '../store/market';
 import { indicators, interval, theme } from '../store/preferences';
 import { chartKind } from '../store/view';
-import { kindOf } from '../words/orders';
 import { DepthChart } from './DepthChart';
 import type { Drawing, Marked, Pointed } from './drawing';
 import { STUDIES } from './indicators';
+import { drawnAt, OrderTags } from './OrderTags';
 
 const INTERVALS = { perpetual: ['1m', '5m', '15m', '1h', '4h', '1d', '1w'], spot: ['1m', '5m', '15m', '1h', '4h', '1d'] };
 
@@ -67,13 +67,14 @@ function PriceChart() {
   const element = useRef<HTMLDivElement>(null);
   const drawing = useSignal<Drawing | null>(null);
   const pointed = useSignal<Pointed | null>(null);
+  const drawn = useSignal(0);
   useEffect(() => {
     let isGone = false;
     let detach = (): void => {};
     // The library comes after the first paint.
     void import('./drawing').then(({ Drawing: Made }) => {
       if (isGone || !element.current) return;
-      const made = new Made(element.current, (at) => { pointed.value = at; }, olderCandles);
+      const made = new Made(element.current, (at) => { pointed.value = at; }, olderCandles, () => { drawn.value += 1; });
       drawing.value = made;
       detach = attachChart({ set: (rows) => made.set(rows), update: (row) => made.update(row) });
     });
@@ -104,6 +105,7 @@ function PriceChart() {
     <div class="chart-box">
       <Legend pointed={pointed.value} />
       <div id="chart" ref={element} />
+      <OrderTags drawing={drawing.value} drawn={drawn} />
       {isCandlesLoading.value && <p class="empty over">Loading…</p>}
     </div>
   );
@@ -135,10 +137,9 @@ function ownLines(): Marked[] {
   const lines: Marked[] = [];
   for (const order of openOrders.value) {
     if (order.venue !== of.venue || order.symbol !== of.symbol) continue;
-    const at = order.trigger && order.type !== 'limit' ? order.trigger : order.price;
-    if (!at) continue;
-    const name = order.type === 'limit' ? order.side : kindOf(order).toLowerCase();
-    lines.push({ price: Number(at), title: `${name} ${order.quantity === '0' ? '' : order.quantity}`.trim(), color: color(order.side === 'buy' ? '--up' : '--down'), isDashed: true });
+    const at = drawnAt(order);
+    // What it is says its tag.
+    if (at) lines.push({ price: Number(at), title: '', color: color(order.side === 'buy' ? '--up' : '--down'), isDashed: true });
   }
   const position = of.venue === 'perpetual' ? livePositions.value.find(({ symbol }) => symbol === of.symbol) : undefined;
   if (position) {

@@ -53,6 +53,8 @@ export class Drawing {
     element: HTMLElement,
     private readonly onPoint: (pointed: Pointed | null) => void,
     private readonly onOlder: (before: number) => Promise<Candle[]>,
+    // Prices may stand elsewhere than before.
+    onDraw: () => void,
   ) {
     this.chart = createChart(element, {
       autoSize: true,
@@ -70,6 +72,7 @@ export class Drawing {
     this.chart.timeScale().subscribeVisibleLogicalRangeChange((range) => {
       if (range && range.from < 10) void this.older();
     });
+    this.candles.attachPrimitive({ updateAllViews: onDraw });
     this.paint();
   }
 
@@ -135,6 +138,15 @@ export class Drawing {
     for (const line of this.lines) this.candles.removePriceLine(line);
     this.lines = marked.map(({ price, title, color: own, isDashed }) =>
       this.candles.createPriceLine({ price, title, color: own, lineWidth: 1, axisLabelVisible: true, lineStyle: isDashed ? LineStyle.Dashed : LineStyle.Solid }));
+  }
+
+  // Pixels from the top at which a price stands; null where there is nothing to measure by.
+  yOf(price: number): number | null {
+    return this.candles.priceToCoordinate(price);
+  }
+
+  priceAt(y: number): number | null {
+    return this.candles.coordinateToPrice(y);
   }
 
   private draw(): void {
