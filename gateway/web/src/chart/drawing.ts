@@ -92,6 +92,7 @@ export class Drawing {
       rightPriceScale: { borderColor: line },
     });
     this.candles.applyOptions({ upColor: up, downColor: down, wickUpColor: up, wickDownColor: down, borderVisible: false });
+    for (const { study, series } of this.studies) for (const one of series) one.applyOptions({ color: color(study.color) });
     this.volume.setData(this.rows.map(bar));
   }
 
@@ -126,7 +127,7 @@ export class Drawing {
     for (const { series } of this.studies) for (const one of series) this.chart.removeSeries(one);
     this.studies = STUDIES.filter(({ name }) => names.includes(name)).map((study) => {
       const count = study.lines([]).length;
-      const options = { color: study.color, lineWidth: 1 as const, priceLineVisible: false, lastValueVisible: study.isApart ?? false, crosshairMarkerVisible: false };
+      const options = { color: color(study.color), lineWidth: 1 as const, priceLineVisible: false, lastValueVisible: study.isApart ?? false, crosshairMarkerVisible: false };
       return { study, series: Array.from({ length: count }, () => this.chart.addSeries(LineSeries, options, study.isApart ? 1 : 0)) };
     });
     const apart = this.chart.panes()[1];
