@@ -109,6 +109,10 @@ async function showPhone({ demo, open, viem }) {
     }
     await phone.locator('#theme').tap();
   }
+  await phone.locator('#more').tap();
+  await phone.getByRole('link', { name: 'Proof' }).tap();
+  await phone.locator('#proof-rows').waitFor({ state: 'attached' });
+  await phone.locator('a.brand').tap();
   await phone.locator('#login').tap();
   await phone.locator('#wallet').tap();
   await phone.locator('#account').waitFor();

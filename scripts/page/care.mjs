@@ -17,6 +17,7 @@ export async function showCare({ demo, open, shown, shoot, axe, isLong }) {
           await page.evaluate(() => document.querySelector('#theme').click());
           await until(page, (theme) => document.documentElement.dataset.theme === theme, theme);
         }
+        for (const found of await paleStudies(page)) findings.push(`${name} at ${width} x ${height}, ${theme}: ${found}`);
         for (const found of await judgeBy(page, axe)) findings.push(`${name} at ${width} x ${height}, ${theme}: ${found}`);
         judged += 1;
         await shoot(page, `${name}-${width}-${theme}`);
@@ -30,6 +31,15 @@ export async function showCare({ demo, open, shown, shoot, axe, isLong }) {
     await page.waitForTimeout(800);
     await judge('trade');
     if (isPhone) {
+      const top = await page.evaluate(() => document.querySelector('.phone-body').getBoundingClientRect().top);
+      assert.ok(top <= 120, `${top} pixels before anything is shown on a phone`);
+      for (const name of ['more', 'figures']) {
+        await page.locator(`#${name}`).click();
+        await page.locator('.menu-items').waitFor();
+        await judge(`open-${name}`);
+        await page.keyboard.press('Escape');
+        await page.locator('.menu-items').waitFor({ state: 'detached' });
+      }
       for (const name of isLong ? ['book', 'trades', 'account'] : ['account']) {
         await tab(page, name);
         await judge(name);
@@ -59,6 +69,20 @@ export async function showCare({ demo, open, shown, shoot, axe, isLong }) {
   assert.deepEqual(findings, []);
   shown(`axe finds nothing in ${judged} views at three sizes, dark and light; a picture of each is kept`);
 }
+
+/** Names of the chart's studies, which axe passes over: 4.5 : 1 against what they stand on. */
+const paleStudies = (page) => page.evaluate(() => {
+  const parts = (colour) => colour.match(/[\d.]+/g).slice(0, 3).map(Number);
+  const light = (colour) => {
+    const [red, green, blue] = parts(colour).map((part) => (part / 255 <= 0.03928 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  };
+  return [...document.querySelectorAll('.legend span[style]')].flatMap((name) => {
+    const [low, high] = [getComputedStyle(name).color, getComputedStyle(name.closest('.panel')).backgroundColor].map(light).sort((a, b) => a - b);
+    const contrast = (high + 0.05) / (low + 0.05);
+    return contrast >= 4.5 ? [] : [`${name.textContent} has a contrast of ${contrast.toFixed(1)}`];
+  });
+});
 
 /** A phone on a slow net, as Lighthouse has it: 150 ms to and fro, 1.6 Mbit/s, a processor four times as slow. */
 export async function showSpeed({ demo, open, shown }) {

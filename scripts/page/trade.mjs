@@ -1,5 +1,6 @@
 // Somebody trades at the page: every kind of order with its preview, and what becomes of orders and positions.
 import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
 import { chooseKind, chooseMarket, chooseSide, field, hears, logIn, tab, until } from './rig.mjs';
 
 const text = (page, part) => page.locator(part).first().textContent();
@@ -20,9 +21,14 @@ export async function showTrade({ demo, open, shown, shoot }) {
 
   await showSpot(page, demo);
   shown('spot: confirmed, open, marked in the book, amended, canceled; a refusal says what to change; a market order fills');
+  await showMoves(page, demo);
+  shown('an order of either venue is dragged in the chart, or moved by keys, and amended when it is let go; Escape leaves it; a refusal is said');
   const mark = await showKinds(page, demo);
   shown('every kind of perpetual order is placed, with its preview; post only and reduce only are refused in words; all are canceled');
+  await showOthers(page, demo, mark);
+  shown('conditional orders of another client show before they fire, at once and after a reload, and are canceled here');
   await showPosition(page, mark, shoot);
+  shown('margin of an isolated position is added and removed, with where it would be liquidated said before; refusals are said in words');
   shown('a position with take profit and stop loss, leverage and margin mode set, partly closed, reversed, closed');
   await showHistories(page);
   shown('orders, trades, transfers and assets show what happened');
@@ -66,6 +72,73 @@ async function showSpot(page, demo) {
   await place(page);
   await hears(page, 'Order filled');
   assert.equal(await page.locator('#dialog[open]').count(), 0);
+}
+
+/** Orders in the chart: as they are dragged, so the venue has them. */
+async function showMoves(page, demo) {
+  const signed = [];
+  page.on('request', (asked) => ['PUT', 'DELETE'].includes(asked.method()) && signed.push(`${asked.method()} ${new URL(asked.url()).pathname}`));
+  for (const [key, depth, size, tick] of [['spot:DFUSDT', '/api/v1/spot/depth', '100', 0.0001], ['perpetual:BTCUSDT', '/fapi/v1/depth', '0.01', 0.1]]) {
+    const symbol = key.split(':')[1];
+    const decimals = String(tick).length - 2;
+    await chooseMarket(page, key);
+    await until(page, () => document.querySelectorAll('#bids button').length > 1);
+    const bid = Number((await demo.json(`${depth}?symbol=${symbol}&limit=5`)).bids[0][0]);
+    await chooseKind(page, 'limit');
+    await chooseSide(page, 'buy');
+    await field(page, 'price').fill((bid * 0.999).toFixed(decimals));
+    await field(page, 'size').fill(size);
+    await page.getByLabel('Post only').check();
+    await place(page);
+    await hears(page, 'Order is open');
+    await page.getByLabel('Post only').uncheck();
+    const tag = page.locator('.order-tag');
+    const grip = tag.locator('button.grip');
+    await grip.waitFor();
+    const now = async () => Number((await row(page, '#orders', symbol).locator('td').nth(4).textContent()).replaceAll(',', ''));
+    const drag = async (by) => {
+      const box = await grip.boundingBox();
+      await page.mouse.move(box.x + 5, box.y + box.height / 2);
+      await page.mouse.down();
+      await page.mouse.move(box.x + 5, box.y + box.height / 2 + by / 2);
+      await page.mouse.move(box.x + 5, box.y + box.height / 2 + by, { steps: 3 });
+      await until(page, () => /→/.test(document.querySelector('.order-tag .grip')?.textContent));
+      return Number((await grip.textContent()).split('→ ')[1]);
+    };
+    const first = await now();
+    const asked = signed.length;
+    assert.ok((await drag(12)) < first, 'below is cheaper');
+    await page.keyboard.press('Escape');
+    await until(page, () => !/→/.test(document.querySelector('.order-tag .grip')?.textContent));
+    await page.mouse.up();
+    assert.deepEqual([await now(), signed.length], [first, asked], 'Escape leaves the order, and nothing is asked');
+
+    const wanted = await drag(20);
+    await page.mouse.up();
+    await hears(page, key.startsWith('spot') ? 'Order is open' : 'Order amended');
+    assert.ok(wanted < first && Math.abs(wanted / tick - Math.round(wanted / tick)) < 1e-6, `${wanted} is a multiple of ${tick}`);
+    await until(page, () => !/→/.test(document.querySelector('.order-tag .grip')?.textContent));
+    assert.equal(await now(), wanted);
+    const levels = (await demo.json(`${depth}?symbol=${symbol}&limit=1000`)).bids.map(([price]) => Number(price));
+    assert.ok(levels.includes(wanted), `the book has ${wanted}`);
+
+    await grip.focus();
+    await page.keyboard.press('ArrowUp');
+    await page.keyboard.press('Enter');
+    await hears(page, key.startsWith('spot') ? 'Order is open' : 'Order amended');
+    await until(page, () => !/→/.test(document.querySelector('.order-tag .grip')?.textContent));
+    assert.equal((await now()).toFixed(decimals), (wanted + tick).toFixed(decimals));
+    if (key.startsWith('perpetual')) {
+      // Over the other side: the venue ends a post-only order that would trade, and the chart shows no other.
+      await drag(-70);
+      await page.mouse.up();
+      await hears(page, 'Post only: it would trade at once');
+    } else {
+      await tag.getByRole('button', { name: /Cancel/ }).click();
+      await hears(page, 'Order canceled');
+    }
+    await tag.waitFor({ state: 'detached' });
+  }
 }
 
 const KINDS = [
@@ -121,6 +194,83 @@ async function showKinds(page, demo) {
   return mark;
 }
 
+/** A program that trades for the same account, at the routes of the conditional-order service. */
+async function showOthers(page, demo, mark) {
+  const { key, secret } = await page.evaluate(() => JSON.parse(localStorage.getItem('session')).signer);
+  const ask = async (method, path, values) => {
+    const query = new URLSearchParams({ ...values, timestamp: String(Date.now()) }).toString();
+    const signature = createHmac('sha256', secret).update(query).digest('hex');
+    const answer = await fetch(`${demo.url}${path}?${query}&signature=${signature}`, { method, headers: { 'X-EX-APIKEY': key } });
+    const told = await answer.json();
+    assert.ok(answer.ok, JSON.stringify(told));
+    return told;
+  };
+  const place = (type, values) => ask('POST', '/fapi/v1/algoOrder', { algoType: 'CONDITIONAL', symbol: 'BTCUSDT', side: 'BUY', type, quantity: '0.01', ...values });
+  const waiting = async () => (await ask('GET', '/fapi/v1/openAlgoOrders', {})).map(({ algoId }) => algoId);
+  await tab(page, 'orders');
+  const stop = await place('STOP_MARKET', { triggerPrice: (mark * 1.03).toFixed(1) });
+  const trailing = await place('TRAILING_STOP_MARKET', { callbackRate: '1.5' });
+  const found = (order) => page.locator(`#orders tr[data-order="${order.algoId}"]`);
+  for (const isAgain of [false, true]) {
+    if (isAgain) {
+      await page.reload();
+      await tab(page, 'orders');
+    }
+    await found(stop).filter({ hasText: 'Stop market' }).filter({ hasText: (mark * 1.03).toFixed(1).replace(/\.0$/, '') }).waitFor();
+    await found(trailing).filter({ hasText: 'trails by 1.5%' }).waitFor();
+  }
+  await found(stop).getByRole('button', { name: 'Cancel' }).click();
+  await hears(page, 'Order canceled');
+  await found(stop).waitFor({ state: 'detached' });
+  assert.deepEqual(await waiting(), [trailing.algoId]);
+  await page.locator('#cancel-all').click();
+  await page.locator('#cancel-all-sure').click();
+  await hears(page, 'All canceled');
+  await found(trailing).waitFor({ state: 'detached' });
+  assert.deepEqual(await waiting(), []);
+}
+
+async function showIsolated(page) {
+  await chooseKind(page, 'market');
+  await chooseSide(page, 'buy');
+  await field(page, 'size').fill('0.02');
+  await place(page);
+  await hears(page, 'Order filled');
+  await tab(page, 'positions');
+  const position = page.locator('#positions tr[data-position=BTCUSDT]', { hasText: 'isolated' });
+  await position.waitFor();
+  const cell = async (at) => number(await position.locator('td').nth(at).textContent());
+  await until(page, () => /\d/.test(document.querySelector('#positions tr td:nth-child(6)')?.textContent));
+  const [liquidation, margin] = [await cell(5), await cell(6)];
+  await position.getByRole('button', { name: 'Margin' }).click();
+  await page.locator('#margin-form input[name=margin-amount]').fill('50');
+  await until(page, () => (document.querySelector('#margin-preview')?.textContent.match(/→/g) ?? []).length === 2);
+  const promised = number((await text(page, '#margin-preview .line:nth-child(2) dd')).split('→ ')[1]);
+  assert.ok(promised < liquidation, `${promised} after ${liquidation}`);
+  await page.locator('#margin-sure').click();
+  await hears(page, 'Margin added');
+  await until(page, ([before]) => Number(document.querySelector('#positions tr td:nth-child(6)').textContent.replaceAll(',', '')) < before, [liquidation]);
+  assert.ok(Math.abs((await cell(5)) - promised) < 1 && Math.abs((await cell(6)) - margin - 50) < 0.02, `${await cell(5)} was promised as ${promised}`);
+
+  await position.getByRole('button', { name: 'Margin' }).click();
+  await page.locator('#margin-form input[value=remove]').check();
+  await page.locator('#margin-form input[name=margin-amount]').fill('200');
+  await page.locator('#margin-sure').click();
+  await hears(page, 'Not so much can be removed');
+  await page.locator('#margin-form input[name=margin-amount]').fill('40');
+  await page.locator('#margin-sure').click();
+  await hears(page, 'Margin removed');
+  await page.locator('#margin-mode').click();
+  await page.locator('#mode-form input[value=cross]').check();
+  await page.locator('#mode-form button[type=submit]').click();
+  await hears(page, 'A position is open');
+  await page.keyboard.press('Escape');
+  await position.getByRole('button', { name: 'Close' }).click();
+  await page.locator('#close-sure').click();
+  await hears(page, 'Order filled');
+  await position.waitFor({ state: 'detached' });
+}
+
 async function showPosition(page, mark, shoot) {
   await page.locator('#leverage').click();
   await page.locator('#leverage-form input[name=leverage]').fill('7');
@@ -130,6 +280,7 @@ async function showPosition(page, mark, shoot) {
   await page.locator('#mode-form input[value=isolated]').check();
   await page.locator('#mode-form button[type=submit]').click();
   await hears(page, 'Isolated margin');
+  await showIsolated(page);
   await page.locator('#margin-mode').click();
   await page.locator('#mode-form input[value=cross]').check();
   await page.locator('#mode-form button[type=submit]').click();

@@ -12,7 +12,7 @@ const account = () => import('../src/store/account');
 
 const order: Order = {
   venue: 'perpetual', id: '7', symbol: 'BTCUSDT', side: 'buy', type: 'limit', price: '100', quoteQuantity: null, trigger: null, callback: null,
-  activation: null, quantity: '2', filled: '0', average: '0', status: 'new', tif: 'gtc', reduceOnly: false, closePosition: false, parent: '6',
+  activation: null, quantity: '2', filled: '0', average: '0', status: 'new', tif: 'gtc', reduceOnly: false, closePosition: false, parent: '6', isOfService: false,
   reason: null, created: 1, updated: 1,
 };
 
@@ -31,6 +31,14 @@ describe('orders', () => {
     expect(withOrder(partly, order)).toBe(partly);
     expect(withOrder(partly, { ...order, updated: 5 })).toBe(partly);
   });
+});
+
+test('a conditional order of the service is open until it fires', async () => {
+  const { withOrder, algoOf } = await account();
+  const event = { aid: 9, o: 'STOP_MARKET', s: 'BTCUSDT', S: 'SELL', f: 'GTC', q: '0.01', X: 'NEW', tp: '90.50', p: '0', cp: false, R: true, rm: '' };
+  const open = withOrder(new Map(), algoOf(event, 5, undefined));
+  expect(open.get('perpetual:9')).toMatchObject({ isOfService: true, type: 'stop_market', trigger: '90.5', price: null, status: 'new', created: 5 });
+  expect(withOrder(open, algoOf({ ...event, X: 'TRIGGERING' }, 6, open.get('perpetual:9'))).size).toBe(0);
 });
 
 describe('positions', () => {

@@ -143,6 +143,10 @@ export async function readOpenOrders(token: string) {
   return [...perpetual.map(shape.fapiOrder), ...[...open, ...partly].map(shape.spotOrder)];
 }
 
+// Those of the conditional-order service.
+export const readOpenAlgos = async (signer: Signer) =>
+  (await signedRequest<shape.AlgoOrder[]>(signer, 'GET', '/fapi/v1/openAlgoOrders')).map(shape.algoOrder);
+
 export interface Page<T> {
   items: T[];
   next_cursor: string | null;
@@ -182,6 +186,21 @@ export const readLeverages = (signer: Signer): Promise<Array<{ symbol: string; l
 
 export const setLeverage = (signer: Signer, symbol: string, leverage: number): Promise<unknown> =>
   signedRequest(signer, 'POST', '/fapi/v1/leverage', { symbol, leverage: String(leverage) });
+
+// Adds to the margin of an isolated position, or takes from it.
+export const adjustMargin = (signer: Signer, symbol: string, amount: string, kind: 'add' | 'remove'): Promise<unknown> =>
+  signedRequest(signer, 'POST', '/fapi/v1/positionMargin', { symbol, amount, type: kind === 'add' ? '1' : '2' });
+
+// Ascending; figures of money.
+export interface Bracket {
+  initialLeverage: number;
+  notionalCap: number;
+  maintMarginRatio: number;
+  cum: number;
+}
+
+export const readBrackets = async (symbol: string): Promise<Bracket[]> =>
+  (await request<{ brackets: Bracket[] }>('GET', `/api/v1/markets/${symbol}/brackets`)).brackets;
 
 export const setMarginMode = (token: string, symbol: string, mode: 'CROSSED' | 'ISOLATED'): Promise<unknown> =>
   request('POST', '/api/v1/account/margin-mode', { token, body: { symbol, margin_mode: mode } });
@@ -229,8 +248,13 @@ export const amendPerpetual = async (signer: Signer, symbol: string, orderId: st
 export const cancelPerpetual = async (signer: Signer, symbol: string, orderId: string) =>
   shape.fapiOrder(await signedRequest<shape.FapiOrder>(signer, 'DELETE', '/fapi/v1/order', { symbol, orderId }));
 
+export const cancelAlgo = (signer: Signer, algoId: string): Promise<unknown> => signedRequest(signer, 'DELETE', '/fapi/v1/algoOrder', { algoId });
+
 export const cancelAllPerpetual = (signer: Signer, symbol: string): Promise<unknown> =>
   signedRequest(signer, 'DELETE', '/fapi/v1/allOpenOrders', { symbol });
+
+export const cancelAllAlgos = (signer: Signer, symbol: string): Promise<unknown> =>
+  signedRequest(signer, 'DELETE', '/fapi/v1/algoOpenOrders', { symbol });
 
 export const placeSpot = async (token: string, body: Record<string, string>) =>
   shape.spotOrder(await request<shape.SpotOrder>('POST', '/api/v1/spot/orders', { token, body }));

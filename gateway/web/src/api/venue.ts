@@ -131,6 +131,25 @@ export interface FapiOrder {
   updateTime: number;
 }
 
+// An algo object, of the conditional-order service.
+export interface AlgoOrder {
+  algoId: number;
+  symbol: string;
+  side: string;
+  orderType: string;
+  timeInForce: string;
+  quantity: string;
+  algoStatus: string;
+  triggerPrice: string;
+  price: string;
+  closePosition: boolean;
+  reduceOnly: boolean;
+  activatePrice: string;
+  callbackRate: string;
+  createTime: number;
+  updateTime: number;
+}
+
 const unlessZero = (text: string | undefined | null): string | null => (text && Number(text) !== 0 ? plain(text) : null);
 const side = (text: string): Side => (text.toLowerCase() === 'buy' ? 'buy' : 'sell');
 
@@ -140,8 +159,17 @@ export const fapiOrder = (order: FapiOrder): Order => ({
   callback: unlessZero(order.priceRate), activation: unlessZero(order.activatePrice),
   quantity: plain(order.origQty), filled: plain(order.executedQty), average: plain(order.avgPrice),
   status: order.status.toLowerCase(), tif: order.timeInForce.toLowerCase(), reduceOnly: order.reduceOnly,
-  closePosition: order.closePosition, parent: order.parentOrderId ? String(order.parentOrderId) : null, reason: null,
+  closePosition: order.closePosition, parent: order.parentOrderId ? String(order.parentOrderId) : null, isOfService: false, reason: null,
   created: order.time, updated: order.updateTime,
+});
+
+export const algoOrder = (order: AlgoOrder): Order => ({
+  venue: 'perpetual', id: String(order.algoId), symbol: order.symbol, side: side(order.side), type: order.orderType.toLowerCase(),
+  price: unlessZero(order.price), quoteQuantity: null, trigger: unlessZero(order.triggerPrice),
+  callback: unlessZero(order.callbackRate), activation: unlessZero(order.activatePrice),
+  quantity: plain(order.quantity), filled: '0', average: '0', status: order.algoStatus.toLowerCase(),
+  tif: order.timeInForce.toLowerCase(), reduceOnly: order.reduceOnly, closePosition: order.closePosition, parent: null,
+  isOfService: true, reason: null, created: order.createTime, updated: order.updateTime,
 });
 
 export interface SpotOrder {
@@ -165,7 +193,7 @@ export const spotOrder = (order: SpotOrder): Order => ({
   venue: 'spot', id: order.id, symbol: order.symbol, side: side(order.side), type: order.type, price: order.price,
   quoteQuantity: order.quote_quantity, trigger: null, callback: null, activation: null, quantity: order.quantity,
   filled: order.filled_qty, average: order.avg_fill_price, status: order.status, tif: order.tif.toLowerCase(),
-  reduceOnly: false, closePosition: false, parent: null, reason: order.reject_reason,
+  reduceOnly: false, closePosition: false, parent: null, isOfService: false, reason: order.reject_reason,
   created: 1_000 * (order.created_at ?? order.updated_at), updated: 1_000 * order.updated_at,
 });
 

@@ -1,6 +1,6 @@
 // The chart: candles or the depth of the book, with what may be chosen of it.
 import { useSignal, useSignalEffect } from '@preact/signals';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { absolute, decimalsOf } from '../lib/decimal';
 import { minute, short } from '../lib/format';
 import { attachChart, isCandlesLoading, olderCandles } from '../live/market';
@@ -8,10 +8,11 @@ import { livePositions, openOrders } from '../store/account';
 import { market } from '../store/market';
 import { indicators, interval, theme } from '../store/preferences';
 import { chartKind } from '../store/view';
-import { kindOf } from '../words/orders';
+import { Check, Menu } from '../parts/ui';
 import { DepthChart } from './DepthChart';
 import type { Drawing, Marked, Pointed } from './drawing';
 import { STUDIES } from './indicators';
+import { drawnAt, OrderTags } from './OrderTags';
 
 const INTERVALS = { perpetual: ['1m', '5m', '15m', '1h', '4h', '1d', '1w'], spot: ['1m', '5m', '15m', '1h', '4h', '1d'] };
 
@@ -40,26 +41,15 @@ export function ChartPanel() {
 }
 
 function Studies() {
-  const [isOpen, setOpen] = useState(false);
   return (
-    <div class="menu" onKeyDown={(event) => event.key === 'Escape' && setOpen(false)} onBlurCapture={(event) => {
-      if (!event.currentTarget.contains(event.relatedTarget as Node | null)) setOpen(false);
-    }}>
-      <button id="studies" type="button" class="quiet small" aria-haspopup="true" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>Indicators ▾</button>
-      {isOpen && (
-        <div class="menu-items" tabIndex={-1}>
-          {STUDIES.map(({ name, label }) => (
-            <label key={name} class="check">
-              <input type="checkbox" checked={indicators.value.includes(name)} onChange={(event) => {
-                const rest = indicators.value.filter((one) => one !== name);
-                indicators.value = event.currentTarget.checked ? [...rest, name] : rest;
-              }} />
-              <span>{label}</span>
-            </label>
-          ))}
-        </div>
-      )}
-    </div>
+    <Menu id="studies" face="Indicators ▾" class="quiet small">
+      {() => STUDIES.map(({ name, label }) => (
+        <Check key={name} name={name} label={label} isOn={indicators.value.includes(name)} onChange={(isOn) => {
+          const rest = indicators.value.filter((one) => one !== name);
+          indicators.value = isOn ? [...rest, name] : rest;
+        }} />
+      ))}
+    </Menu>
   );
 }
 
@@ -67,13 +57,14 @@ function PriceChart() {
   const element = useRef<HTMLDivElement>(null);
   const drawing = useSignal<Drawing | null>(null);
   const pointed = useSignal<Pointed | null>(null);
+  const drawn = useSignal(0);
   useEffect(() => {
     let isGone = false;
     let detach = (): void => {};
     // The library comes after the first paint.
     void import('./drawing').then(({ Drawing: Made }) => {
       if (isGone || !element.current) return;
-      const made = new Made(element.current, (at) => { pointed.value = at; }, olderCandles);
+      const made = new Made(element.current, (at) => { pointed.value = at; }, olderCandles, () => { drawn.value += 1; });
       drawing.value = made;
       detach = attachChart({ set: (rows) => made.set(rows), update: (row) => made.update(row) });
     });
@@ -104,6 +95,7 @@ function PriceChart() {
     <div class="chart-box">
       <Legend pointed={pointed.value} />
       <div id="chart" ref={element} />
+      <OrderTags drawing={drawing.value} drawn={drawn} />
       {isCandlesLoading.value && <p class="empty over">Loading…</p>}
     </div>
   );
@@ -111,7 +103,7 @@ function PriceChart() {
 
 function Legend({ pointed }: { pointed: Pointed | null }) {
   const decimals = decimalsOf(market.value?.tick ?? '0.01');
-  if (!pointed) return <p class="legend" aria-hidden="true">{STUDIES.filter(({ name }) => indicators.value.includes(name)).map(({ name, label, color }) => <span key={name} style={{ color }}>{label}</span>)}</p>;
+  if (!pointed) return <p class="legend" aria-hidden="true">{STUDIES.filter(({ name }) => indicators.value.includes(name)).map(({ name, label, color }) => <span key={name} style={{ color: `var(${color})` }}>{label}</span>)}</p>;
   const { time, open, high, low, close, volume } = pointed.candle;
   const change = (100 * (close - open)) / open;
   const mood = close >= open ? 'up' : 'down';
@@ -121,7 +113,7 @@ function Legend({ pointed }: { pointed: Pointed | null }) {
       {([['O', open], ['H', high], ['L', low], ['C', close]] as const).map(([name, value]) => <span key={name}>{name} <b class={mood}>{value.toFixed(decimals)}</b></span>)}
       <span class={mood}>{change.toFixed(2)}%</span>
       <span>Vol <b>{short(volume)}</b></span>
-      {pointed.studies.map(({ label, color, values }) => <span key={label} style={{ color }}>{label} {values}</span>)}
+      {pointed.studies.map(({ label, color, values }) => <span key={label} style={{ color: `var(${color})` }}>{label} {values}</span>)}
     </p>
   );
 }
@@ -135,10 +127,9 @@ function ownLines(): Marked[] {
   const lines: Marked[] = [];
   for (const order of openOrders.value) {
     if (order.venue !== of.venue || order.symbol !== of.symbol) continue;
-    const at = order.trigger && order.type !== 'limit' ? order.trigger : order.price;
-    if (!at) continue;
-    const name = order.type === 'limit' ? order.side : kindOf(order).toLowerCase();
-    lines.push({ price: Number(at), title: `${name} ${order.quantity === '0' ? '' : order.quantity}`.trim(), color: color(order.side === 'buy' ? '--up' : '--down'), isDashed: true });
+    const at = drawnAt(order);
+    // What it is says its tag.
+    if (at) lines.push({ price: Number(at), title: '', color: color(order.side === 'buy' ? '--up' : '--down'), isDashed: true });
   }
   const position = of.venue === 'perpetual' ? livePositions.value.find(({ symbol }) => symbol === of.symbol) : undefined;
   if (position) {

@@ -53,6 +53,8 @@ export class Drawing {
     element: HTMLElement,
     private readonly onPoint: (pointed: Pointed | null) => void,
     private readonly onOlder: (before: number) => Promise<Candle[]>,
+    // Prices may stand elsewhere than before.
+    onDraw: () => void,
   ) {
     this.chart = createChart(element, {
       autoSize: true,
@@ -70,6 +72,7 @@ export class Drawing {
     this.chart.timeScale().subscribeVisibleLogicalRangeChange((range) => {
       if (range && range.from < 10) void this.older();
     });
+    this.candles.attachPrimitive({ updateAllViews: onDraw });
     this.paint();
   }
 
@@ -89,6 +92,7 @@ export class Drawing {
       rightPriceScale: { borderColor: line },
     });
     this.candles.applyOptions({ upColor: up, downColor: down, wickUpColor: up, wickDownColor: down, borderVisible: false });
+    for (const { study, series } of this.studies) for (const one of series) one.applyOptions({ color: color(study.color) });
     this.volume.setData(this.rows.map(bar));
   }
 
@@ -123,7 +127,7 @@ export class Drawing {
     for (const { series } of this.studies) for (const one of series) this.chart.removeSeries(one);
     this.studies = STUDIES.filter(({ name }) => names.includes(name)).map((study) => {
       const count = study.lines([]).length;
-      const options = { color: study.color, lineWidth: 1 as const, priceLineVisible: false, lastValueVisible: study.isApart ?? false, crosshairMarkerVisible: false };
+      const options = { color: color(study.color), lineWidth: 1 as const, priceLineVisible: false, lastValueVisible: study.isApart ?? false, crosshairMarkerVisible: false };
       return { study, series: Array.from({ length: count }, () => this.chart.addSeries(LineSeries, options, study.isApart ? 1 : 0)) };
     });
     const apart = this.chart.panes()[1];
@@ -135,6 +139,15 @@ export class Drawing {
     for (const line of this.lines) this.candles.removePriceLine(line);
     this.lines = marked.map(({ price, title, color: own, isDashed }) =>
       this.candles.createPriceLine({ price, title, color: own, lineWidth: 1, axisLabelVisible: true, lineStyle: isDashed ? LineStyle.Dashed : LineStyle.Solid }));
+  }
+
+  // Pixels from the top at which a price stands; null where there is nothing to measure by.
+  yOf(price: number): number | null {
+    return this.candles.priceToCoordinate(price);
+  }
+
+  priceAt(y: number): number | null {
+    return this.candles.coordinateToPrice(y);
   }
 
   private draw(): void {

@@ -61,6 +61,7 @@ export function strength(closes: number[], length = 14): Line {
 export interface Study {
   name: string;
   label: string;
+  // Name of a colour of the style.
   color: string;
   // In a pane of its own below the candles.
   isApart?: boolean;
@@ -70,16 +71,16 @@ export interface Study {
 const closesOf = (candles: Candle[]): number[] => candles.map(({ close }) => close);
 
 export const STUDIES: Study[] = [
-  { name: 'ma7', label: 'MA 7', color: '#e0a526', lines: (candles) => [mean(closesOf(candles), 7)] },
-  { name: 'ma25', label: 'MA 25', color: '#b56bf0', lines: (candles) => [mean(closesOf(candles), 25)] },
-  { name: 'ma99', label: 'MA 99', color: '#4d9df6', lines: (candles) => [mean(closesOf(candles), 99)] },
-  { name: 'ema21', label: 'EMA 21', color: '#19b5b0', lines: (candles) => [exponential(closesOf(candles), 21)] },
+  { name: 'ma7', label: 'MA 7', color: '--study-1', lines: (candles) => [mean(closesOf(candles), 7)] },
+  { name: 'ma25', label: 'MA 25', color: '--study-2', lines: (candles) => [mean(closesOf(candles), 25)] },
+  { name: 'ma99', label: 'MA 99', color: '--study-3', lines: (candles) => [mean(closesOf(candles), 99)] },
+  { name: 'ema21', label: 'EMA 21', color: '--study-4', lines: (candles) => [exponential(closesOf(candles), 21)] },
   {
-    name: 'boll', label: 'Bollinger 20, 2', color: '#8796ab',
+    name: 'boll', label: 'Bollinger 20, 2', color: '--study-5',
     lines: (candles) => {
       const { upper, lower } = bands(closesOf(candles));
       return [upper, lower];
     },
   },
-  { name: 'rsi', label: 'RSI 14', color: '#d07bd0', isApart: true, lines: (candles) => [strength(closesOf(candles))] },
+  { name: 'rsi', label: 'RSI 14', color: '--study-6', isApart: true, lines: (candles) => [strength(closesOf(candles))] },
 ];

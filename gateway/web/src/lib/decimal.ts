@@ -78,6 +78,9 @@ export function ceilTo(value: string, step: string): string {
   return compare(floor, value) === 0 ? floor : add(floor, step);
 }
 
+// The multiple of a step that is nearest to it, the upper of two, for what is not negative.
+export const nearestTo = (value: string, step: string): string => floorTo(add(value, divide(step, '2', decimalsOf(step) + 1)), step);
+
 // So many decimals, cut off or filled up: for the eye.
 export function fixed(text: string, decimals: number): string {
   const { units, scale } = parse(text);

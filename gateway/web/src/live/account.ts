@@ -79,6 +79,9 @@ function takeUserData({ type, data }: Frame): void {
   else if (type === 'ACCOUNT_CONFIG_UPDATE') {
     const { ac } = data as { ac?: { s: string; l: number } };
     if (ac) setKnownLeverage(ac.s, { leverage: ac.l });
+  } else if (type === 'ALGO_UPDATE') {
+    const { T, o } = data as { T: number; o: account.AlgoEvent };
+    takeAlgoEvent(o, T);
   } else if (type === 'CONDITIONAL_ORDER_TRIGGER_REJECT') {
     const { or } = data as { or: { s: string; r: string } };
     toast('bad', `A ${or.s} order fired and was refused`, or.r);
@@ -98,6 +101,23 @@ function takeOrderEvent(event: account.OrderEvent): void {
   }
   if (event.o === 'LIQUIDATION' && event.x === 'CALCULATED') toast('bad', `${order.symbol} position liquidated`, `${plain(event.l)} at ${plain(event.L)}`);
   else tellSoon(order);
+}
+
+function takeAlgoEvent(event: account.AlgoEvent, time: number): void {
+  const order = account.algoOf(event, time, account.orders.value.get(`perpetual:${event.aid}`));
+  takeOrder(order);
+  if (order.type === 'trailing_stop_market' && order.status === 'new') void readTrailing();
+  // What it goes on as tells the rest.
+  if (order.status === 'canceled' || order.status === 'expired' || order.status === 'triggered') tellSoon(order);
+}
+
+// How far an order trails stands in no event.
+async function readTrailing(): Promise<void> {
+  const signer = session.value?.signer;
+  if (!signer) return;
+  const open = await exchange.readOpenAlgos(signer).catch(() => []);
+  if (session.value?.signer !== signer) return;
+  for (const order of open) if (account.orders.value.has(account.orderKey(order))) takeOrder(order);
 }
 
 function takeAccountUpdate({ T, a }: AccountUpdate): void {
@@ -196,10 +216,12 @@ async function readAll(): Promise<void> {
   const by = session.value;
   if (!by) return;
   try {
-    const [open, balances] = await Promise.all([exchange.readOpenOrders(by.token), exchange.readBalances(by.token)]);
+    const [open, algos, balances] = await Promise.all([
+      exchange.readOpenOrders(by.token), by.signer ? exchange.readOpenAlgos(by.signer) : [], exchange.readBalances(by.token),
+    ]);
     if (session.value?.token !== by.token) return;
     batch(() => {
-      account.orders.value = new Map(open.map((order) => [account.orderKey(order), order]));
+      account.orders.value = new Map([...open, ...algos].map((order) => [account.orderKey(order), order]));
       account.balances.value = balances;
     });
     await refreshFigures();

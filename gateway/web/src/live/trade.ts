@@ -64,6 +64,10 @@ async function passing<T>(ask: () => Promise<T>): Promise<T> {
 export const cancel = (order: Order): Promise<boolean> =>
   act(async (by, signer) => {
     const { venue, symbol, id } = order;
+    if (order.isOfService) {
+      await passing(() => exchange.cancelAlgo(signer, id));
+      return took({ ...order, status: 'canceled' });
+    }
     took(await passing(() => (venue === 'spot' ? exchange.cancelSpot(by.token, id) : exchange.cancelPerpetual(signer, symbol, id))));
   });
 
@@ -72,8 +76,10 @@ export const cancelAll = (only: Market | null): Promise<boolean> =>
   act(async (by, signer) => {
     const open = openOrders.value.filter(({ venue, symbol }) => !only || (only.venue === venue && only.symbol === symbol));
     hushCanceled(open);
-    const perpetual = new Set(open.filter(({ venue }) => venue === 'perpetual').map(({ symbol }) => symbol));
-    for (const symbol of perpetual) await passing(() => exchange.cancelAllPerpetual(signer, symbol));
+    const symbols = (isOfService: boolean): Set<string> =>
+      new Set(open.filter((order) => order.venue === 'perpetual' && order.isOfService === isOfService).map(({ symbol }) => symbol));
+    for (const symbol of symbols(false)) await passing(() => exchange.cancelAllPerpetual(signer, symbol));
+    for (const symbol of symbols(true)) await passing(() => exchange.cancelAllAlgos(signer, symbol));
     if (open.some(({ venue }) => venue === 'spot')) await passing(() => exchange.cancelAllSpot(by.token, only?.symbol));
     toast('plain', 'All canceled', `${open.length} ${open.length === 1 ? 'order' : 'orders'}${only ? ` of ${only.symbol}` : ''}`);
   });
@@ -134,6 +140,13 @@ export const setMarginMode = (symbol: string, isIsolated: boolean): Promise<bool
     await exchange.setMarginMode(by.token, symbol, isIsolated ? 'ISOLATED' : 'CROSSED');
     setKnownLeverage(symbol, { isIsolated });
     toast('good', isIsolated ? 'Isolated margin' : 'Cross margin', symbol);
+  });
+
+export const adjustMargin = (symbol: string, amount: string, kind: 'add' | 'remove'): Promise<boolean> =>
+  act(async (_by, signer) => {
+    await exchange.adjustMargin(signer, symbol, amount, kind);
+    toast('good', kind === 'add' ? 'Margin added' : 'Margin removed', `${amount} USDT ${kind === 'add' ? 'to' : 'from'} the position of ${symbol}`);
+    refreshSoon();
   });
 
 export const transfer = (direction: 'to_spot' | 'to_perp', amount: string): Promise<boolean> =>

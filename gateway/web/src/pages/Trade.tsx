@@ -51,13 +51,13 @@ function Phone() {
     <main class="phone">
       <Heading />
       <MarketBar />
-      <Tabs label="Parts of the terminal" tabs={PHONE_TABS} value={tab} onChoose={(value) => { phoneTab.value = value; }} />
       <div class="phone-body">
         {tab === 'chart' && <ChartPanel />}
         {tab === 'book' && <BookPanel />}
         {tab === 'trades' && <Tape />}
         {tab === 'account' && <><Summary /><AccountTabs /></>}
       </div>
+      <Tabs label="Parts of the terminal" tabs={PHONE_TABS} value={tab} onChoose={(value) => { phoneTab.value = value; }} />
       <div class="sticky" role="group" aria-label="Trade">
         <button id="buy" type="button" class="buy tall" onClick={take('buy')}>{isSpot ? 'Buy' : 'Buy / Long'}</button>
         <button id="sell" type="button" class="sell tall" onClick={take('sell')}>{isSpot ? 'Sell' : 'Sell / Short'}</button>

@@ -1,14 +1,13 @@
 // The top of every page: where one is, what deployment it is, how the connection does, and who is logged in.
-import { useState } from 'preact/hooks';
 import { roundTrip, streamState } from '../api/stream';
 import { logOut, logOutEverywhere } from '../live/login';
 import { shortAddress } from '../lib/format';
 import { asksFirst, turnTheme } from '../store/preferences';
 import { isLoginOpen, isTest, session } from '../store/session';
-import { openDialog, page, PAGES } from '../store/view';
+import { isPhone, openDialog, page, PAGES } from '../store/view';
 import { LatencyChip } from './LatencyChip';
 import { Shortcuts } from './Shortcuts';
-import { Check } from './ui';
+import { Check, Menu } from './ui';
 
 const STATES = { open: 'Live', connecting: 'Connecting', lost: 'Offline' };
 
@@ -17,13 +16,9 @@ export function Header() {
     <header class="top">
       <a class="brand" href="#/trade" aria-label="Ringside, trade"><Mark />Ringside</a>
       {isTest.value && <span class="badge" id="test-badge">TEST<span class="wide"> DEPLOYMENT</span></span>}
-      <nav aria-label="Pages">
-        {PAGES.map(([name, text]) => (
-          <a key={name} href={`#/${name}`} aria-current={page.value === name ? 'page' : undefined}>{text}</a>
-        ))}
-      </nav>
+      {!isPhone.value && <Pages />}
       <span class="space" />
-      <LatencyChip />
+      {!isPhone.value && <LatencyChip />}
       <span id="health" class={`health ${streamState.value}`} role="status" title={roundTrip.value ? `${roundTrip.value.toFixed(0)} ms to the exchange and back` : ''}>
         <span>{STATES[streamState.value]}</span>
       </span>
@@ -35,38 +30,47 @@ export function Header() {
         ◐
       </button>
       <AccountButton />
+      {isPhone.value && (
+        <Menu id="more" face="☰" class="quiet icon" label="Pages and latency">
+          {(close) => <><div onClick={close}><Pages /></div><LatencyChip /></>}
+        </Menu>
+      )}
     </header>
   );
 }
 
+const Pages = () => (
+  <nav aria-label="Pages">
+    {PAGES.map(([name, text]) => (
+      <a key={name} href={`#/${name}`} aria-current={page.value === name ? 'page' : undefined}>{text}</a>
+    ))}
+  </nav>
+);
+
 function AccountButton() {
-  const [isOpen, setOpen] = useState(false);
   const by = session.value;
   if (!by) {
     return <button id="login" type="button" class="strong" onClick={() => { isLoginOpen.value = true; }}>Log in</button>;
   }
-  const choose = (what: () => void) => () => {
-    setOpen(false);
-    what();
-  };
   return (
-    <div class="menu" onKeyDown={(event) => event.key === 'Escape' && setOpen(false)} onBlurCapture={(event) => {
-      if (!event.currentTarget.contains(event.relatedTarget as Node | null)) setOpen(false);
-    }}>
-      <button id="account" type="button" class="outline" aria-haspopup="true" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-        {shortAddress(by.address)} <span aria-hidden="true">▾</span>
-      </button>
-      {isOpen && (
-        <div class="menu-items">
-          <p class="note"><code>{by.address}</code></p>
-          <Check label="Ask before an order is placed" name="asks-first" isOn={asksFirst.value} onChange={(isOn) => { asksFirst.value = isOn; }} />
-          <button type="button" onClick={choose(() => { location.hash = '#/wallet'; })}>Wallet and transfers</button>
-          <button type="button" onClick={choose(() => { location.hash = '#/keys'; })}>API keys</button>
-          <button id="logout" type="button" onClick={choose(logOut)}>Log out</button>
-          <button id="logout-everywhere" type="button" onClick={choose(() => void logOutEverywhere())}>Log out everywhere</button>
-        </div>
-      )}
-    </div>
+    <Menu id="account" face={<>{shortAddress(by.address)} <span aria-hidden="true">▾</span></>} class="outline">
+      {(close) => {
+        const choose = (what: () => void) => () => {
+          close();
+          what();
+        };
+        return (
+          <>
+            <p class="note"><code>{by.address}</code></p>
+            <Check label="Ask before an order is placed" name="asks-first" isOn={asksFirst.value} onChange={(isOn) => { asksFirst.value = isOn; }} />
+            <button type="button" onClick={choose(() => { location.hash = '#/wallet'; })}>Wallet and transfers</button>
+            <button type="button" onClick={choose(() => { location.hash = '#/keys'; })}>API keys</button>
+            <button id="logout" type="button" onClick={choose(logOut)}>Log out</button>
+            <button id="logout-everywhere" type="button" onClick={choose(() => void logOutEverywhere())}>Log out everywhere</button>
+          </>
+        );
+      }}
+    </Menu>
   );
 }
 

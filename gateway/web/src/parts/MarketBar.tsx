@@ -4,9 +4,10 @@ import { serverNow } from '../api/client';
 import { decimalsOf } from '../lib/decimal';
 import { countdown, grouped, percent, short } from '../lib/format';
 import { lastPrice, market, openInterest, premium, ticker, trades } from '../store/market';
-import { isMarketListOpen } from '../store/view';
+import type { Market } from '../store/types';
+import { isMarketListOpen, isPhone } from '../store/view';
 import { MarketList } from './MarketList';
-import { Fact } from './ui';
+import { Fact, Menu } from './ui';
 
 export function MarketBar() {
   const of = market.value;
@@ -27,18 +28,32 @@ export function MarketBar() {
       </div>
       <span id="last" class={`last ${lastSide === 'buy' ? 'up' : lastSide === 'sell' ? 'down' : ''}`}>{grouped(lastPrice.value, decimals)}</span>
       {of.status !== 'listed' && <span class="badge">{of.status}</span>}
-      <div class="figures" tabIndex={0} role="region" aria-label="Figures of the day"><dl>
-        {of.venue === 'perpetual' && <Fact name="Mark" id="mark">{grouped(premium.value?.mark, decimals)}</Fact>}
-        {of.venue === 'perpetual' && <Fact name="Index" id="index">{grouped(premium.value?.index, decimals)}</Fact>}
-        <Fact name="24 h change" id="change" mood={change >= 0 ? 'up' : change < 0 ? 'down' : ''}>{percent(change)}</Fact>
-        {of.venue === 'perpetual' && <Funding />}
-        <Fact name="24 h high" id="high">{grouped(day?.high, decimals)}</Fact>
-        <Fact name="24 h low" id="low">{grouped(day?.low, decimals)}</Fact>
-        <Fact name={`24 h volume (${of.base})`} id="volume">{day ? short(Number(day.volume)) : '–'}</Fact>
-        <Fact name={`24 h volume (${of.quote})`}>{day ? short(Number(day.quoteVolume)) : '–'}</Fact>
-        {of.venue === 'perpetual' && <Fact name={`Open interest (${of.base})`}>{short(Number(openInterest.value[of.key]))}</Fact>}
-      </dl></div>
+      {isPhone.value ? (
+        <>
+          <span class={change >= 0 ? 'up' : 'down'}>{percent(change)}</span>
+          <span class="space" />
+          <Menu id="figures" face="24 h ▾" class="quiet">{() => <Figures of={of} change={change} />}</Menu>
+        </>
+      ) : <div class="figures" tabIndex={0} role="region" aria-label="Figures of the day"><Figures of={of} change={change} /></div>}
     </div>
+  );
+}
+
+function Figures({ of, change }: { of: Market; change: number }) {
+  const day = ticker.value;
+  const decimals = decimalsOf(of.tick);
+  return (
+    <dl>
+      {of.venue === 'perpetual' && <Fact name="Mark" id="mark">{grouped(premium.value?.mark, decimals)}</Fact>}
+      {of.venue === 'perpetual' && <Fact name="Index" id="index">{grouped(premium.value?.index, decimals)}</Fact>}
+      <Fact name="24 h change" id="change" mood={change >= 0 ? 'up' : change < 0 ? 'down' : ''}>{percent(change)}</Fact>
+      {of.venue === 'perpetual' && <Funding />}
+      <Fact name="24 h high" id="high">{grouped(day?.high, decimals)}</Fact>
+      <Fact name="24 h low" id="low">{grouped(day?.low, decimals)}</Fact>
+      <Fact name={`24 h volume (${of.base})`} id="volume">{day ? short(Number(day.volume)) : '–'}</Fact>
+      <Fact name={`24 h volume (${of.quote})`}>{day ? short(Number(day.quoteVolume)) : '–'}</Fact>
+      {of.venue === 'perpetual' && <Fact name={`Open interest (${of.base})`}>{short(Number(openInterest.value[of.key]))}</Fact>}
+    </dl>
   );
 }
 

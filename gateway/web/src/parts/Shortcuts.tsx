@@ -35,7 +35,8 @@ export function Shortcuts() {
     <dl class="shortcuts">
       {ACTS.map(([key, text]) => <div key={key}><dt><kbd>{key}</kbd></dt><dd>{text}</dd></div>)}
       <div><dt><kbd>Enter</kbd></dt><dd>In the ticket: place the order</dd></div>
-      <div><dt><kbd>Esc</kbd></dt><dd>Close what is open</dd></div>
+      <div><dt><kbd>↑ ↓</kbd></dt><dd>On an order in the chart: move it; Enter amends</dd></div>
+      <div><dt><kbd>Esc</kbd></dt><dd>Close what is open, leave an order where it was</dd></div>
     </dl>
   );
 }

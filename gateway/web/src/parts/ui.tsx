@@ -1,6 +1,6 @@
 // Small parts that all others are made of.
 import type { ComponentChildren, TargetedKeyboardEvent } from 'preact';
-import { useLayoutEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { dialog } from '../store/view';
 
 export function Field(props: {
@@ -126,6 +126,19 @@ export function DialogHost() {
         </div>
       )}
     </dialog>
+  );
+}
+
+// What opens below a button, until Escape is pressed or something else is.
+export function Menu(props: { id: string; face: ComponentChildren; class: string; label?: string; children: (close: () => void) => ComponentChildren }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <div class="menu" onKeyDown={(event) => event.key === 'Escape' && setOpen(false)} onBlurCapture={(event) => {
+      if (!event.currentTarget.contains(event.relatedTarget as Node | null)) setOpen(false);
+    }}>
+      <button id={props.id} type="button" class={props.class} aria-label={props.label} aria-haspopup="true" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>{props.face}</button>
+      {isOpen && <div class="menu-items" tabIndex={-1}>{props.children(() => setOpen(false))}</div>}
+    </div>
   );
 }
 

@@ -62,9 +62,33 @@ export function orderOf(event: OrderEvent, known: Order | undefined): Order {
     price: unlessZero(event.p), quoteQuantity: null, trigger: unlessZero(event.sp), callback: unlessZero(event.cr),
     activation: unlessZero(event.AP), quantity: plain(event.q), filled: plain(event.z), average: plain(event.ap),
     status: event.X.toLowerCase(), tif: event.f.toLowerCase(), reduceOnly: event.R, closePosition: event.cp,
-    parent: known?.parent ?? null, reason: EXPIRY[event.er ?? '0'] ?? null, created: known?.created ?? event.T, updated: event.T,
+    parent: known?.parent ?? null, isOfService: false, reason: EXPIRY[event.er ?? '0'] ?? null, created: known?.created ?? event.T, updated: event.T,
   };
 }
+
+// The order object of ALGO_UPDATE. How far one trails it does not say.
+export interface AlgoEvent {
+  aid: number;
+  o: string;
+  s: string;
+  S: string;
+  f: string;
+  q: string;
+  X: string;
+  tp: string;
+  p: string;
+  cp: boolean;
+  R: boolean;
+  rm: string;
+}
+
+export const algoOf = (event: AlgoEvent, time: number, known: Order | undefined): Order => ({
+  venue: 'perpetual', id: String(event.aid), symbol: event.s, side: event.S === 'BUY' ? 'buy' : 'sell', type: event.o.toLowerCase(),
+  price: unlessZero(event.p), quoteQuantity: null, trigger: unlessZero(event.tp) ?? known?.trigger ?? null,
+  callback: known?.callback ?? null, activation: known?.activation ?? null, quantity: plain(event.q), filled: '0', average: '0',
+  status: event.X.toLowerCase(), tif: event.f.toLowerCase(), reduceOnly: event.R, closePosition: event.cp, parent: null,
+  isOfService: true, reason: event.rm || null, created: known?.created ?? time, updated: time,
+});
 
 // Why an order ended by itself (`er` of ORDER_TRADE_UPDATE).
 const EXPIRY: Record<string, string> = {

@@ -34,6 +34,8 @@ export function bookChanged(): void {
 }
 
 export function show(key: string): void {
+  // What is shown already is followed already: its book would not come again.
+  if (key === marketKey.value) return;
   batch(() => {
     book.clear();
     trades.value = [];

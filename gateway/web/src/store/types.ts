@@ -75,6 +75,8 @@ export interface Order {
   reduceOnly: boolean;
   closePosition: boolean;
   parent: string | null;
+  // Of the conditional-order service: it has routes of its own until it fires, and goes on as another order then.
+  isOfService: boolean;
   reason: string | null;
   created: number;
   updated: number;

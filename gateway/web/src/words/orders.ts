@@ -15,11 +15,14 @@ export const tifOf = ({ tif }: Pick<Order, 'tif'>): string => TIFS[tif] ?? tif.t
 
 const STATES: Record<string, string> = {
   new: 'Open', open: 'Open', partially_filled: 'Partly filled', filled: 'Filled', canceled: 'Canceled', rejected: 'Refused',
-  expired: 'Expired', expired_in_match: 'Expired',
+  expired: 'Expired', expired_in_match: 'Expired', triggering: 'Fired', triggered: 'Fired', finished: 'Fired',
 };
 export const stateOf = ({ status }: Pick<Order, 'status'>): string => STATES[status] ?? status;
 
 export const isConditional = (order: Order): boolean => order.trigger !== null || order.callback !== null;
+
+// Where its line stands in the chart: the trigger it waits for, else its price; null where there is neither.
+export const lineOf = (order: Order): string | null => (order.trigger && order.type !== 'limit' ? order.trigger : order.price);
 
 // Price as people say it, with the trigger where it waits for one.
 export function priceOf(order: Order): string {
@@ -43,6 +46,8 @@ export function orderWords(order: Order): { mood: Mood; title: string; text: str
       return { mood: 'good', title: 'Order partly filled', text: `${what}: ${filled}` };
     case 'filled':
       return { mood: 'good', title: 'Order filled', text: `${what} at ${order.average}` };
+    case 'triggered':
+      return { mood: 'plain', title: `${kindOf(order)} fired`, text: what };
     case 'canceled':
       return { mood: 'plain', title: 'Order canceled', text: filled && compare(order.filled, '0') > 0 ? `${what}, after ${filled}` : what };
     case 'expired':

@@ -9,6 +9,7 @@ import { openDialog } from '../../store/view';
 import type { Market, Position } from '../../store/types';
 import { Field, Segmented, Table } from '../ui';
 import { isShown } from './AccountTabs';
+import { MarginForm } from './MarginForm';
 
 const marketOf = (symbol: string): Market | undefined => markets.value.find(({ key }) => key === `perpetual:${symbol}`);
 
@@ -46,6 +47,7 @@ function Row({ position }: { position: Position }) {
       <td class={mood(realised)}>{signed(realised)}</td>
       <td>{guard('take_profit')} / {guard('stop')} <button type="button" class="link" aria-label={`Take profit or stop loss for ${symbol}`} onClick={() => of && askGuard(position, of)}>✎</button></td>
       <td class="acts">
+        {isIsolated && <button type="button" class="outline small" onClick={() => of && openDialog(`Margin of ${symbol}`, (end) => <MarginForm of={of} close={end} />)}>Margin</button>}
         <button type="button" class="outline small" onClick={() => of && askClose(position, of)}>Close</button>
         <button type="button" class="outline small" onClick={() => askReverse(position)}>Reverse</button>
       </td>

@@ -3,18 +3,13 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { setLeverage, setMarginMode } from '../../live/trade';
 import { grouped } from '../../lib/format';
-import { request } from '../../api/client';
+import { readBrackets, type Bracket } from '../../api/exchange';
 import { leverages } from '../../store/account';
 import { isLoggedIn, isLoginOpen } from '../../store/session';
 import { leverage } from '../../store/ticket';
 import { openDialog } from '../../store/view';
 import type { Market } from '../../store/types';
 import { Segmented } from '../ui';
-
-interface Bracket {
-  initialLeverage: number;
-  notionalCap: number;
-}
 
 export function MarginBar({ of }: { of: Market }) {
   const isIsolated = leverages.value[of.symbol]?.isIsolated ?? false;
@@ -45,7 +40,7 @@ function LeverageForm({ of, close }: { of: Market; close: () => void }) {
   const [brackets, setBrackets] = useState<Bracket[] | null>(null);
   if (brackets === null) {
     setBrackets([]);
-    request<{ brackets: Bracket[] }>('GET', `/api/v1/markets/${of.symbol}/brackets`).then((answer) => setBrackets(answer.brackets), () => {});
+    readBrackets(of.symbol).then(setBrackets, () => {});
   }
   const cap = Math.max(0, ...(brackets ?? []).filter(({ initialLeverage }) => initialLeverage >= value).map(({ notionalCap }) => notionalCap));
   const steps = [1, 5, 10, 20, 50, 100, 125].filter((one) => one <= of.greatestLeverage);
