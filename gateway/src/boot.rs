@@ -3,6 +3,7 @@
 //! The server listens first, so that clients are told of a restart instead of being refused; then recovery, then the
 //! stages. It is the only part of the gateway that knows that a journal exists.
 
+pub(crate) mod credentials;
 mod error;
 mod figures;
 mod funded;
@@ -21,8 +22,10 @@ use crate::server::router::Router;
 use crate::server::{MakeWorker, Server, shutdown_on_signals};
 use crate::worker::edge::Edge;
 use crate::worker::{Shared, Worker};
+use credentials::JournalLog;
 pub use error::BootError;
 use ringside_auth::Authenticator;
+use ringside_auth::credential_log::CredentialLog;
 use ringside_auth::test_wallet::TestWallet;
 use ringside_commands::clock::{Agreement, Clock};
 use ringside_commands::ingress::{CommandProducer, DiskHeadroom, EngineState};
@@ -88,14 +91,11 @@ pub fn run_and_tell(
     }
     // First, and to the very end: others write to the folder as well, from the log of API keys to the archive.
     let taken = take_folder(&config, &clock)?;
-    let (auth, found) = Authenticator::open(&config.auth())?;
-    for (file, bytes) in &found.cut {
-        let file = file.display();
-        tracing::warn!(
-            "{file}: its last {bytes} bytes were no record and are dropped. A crash leaves that of a write that nobody was told \
-             of; where there was none, the last change of that file was damaged and is lost"
-        );
-    }
+    let side = credentials::find(&config, &clock, &taken)?;
+    let log = Arc::new(JournalLog::default());
+    let kept: Arc<dyn CredentialLog> = log.clone();
+    let (auth, found) = Authenticator::open(&config.auth(), &side, &kept)?;
+    drop(side);
     let chain = Arc::new(config.chain());
     let signer = ringside_chain::parts::signer(&chain, &clock, &auth.tokens)?;
     let address = signer.as_ref().map(|signer| signer.address());
@@ -116,7 +116,7 @@ pub fn run_and_tell(
 
     let mut apart = Apart::default();
     let started = listen_for_figures(&shared, out).and_then(|watched| {
-        let (stages, own) = start_stages(&shared, taken.clone(), &mut apart, out)?;
+        let (stages, own) = start_stages(&shared, taken.clone(), &log, &mut apart, out)?;
         let mirroring = CancellationToken::new();
         Ok((watched, feed_mirror(&stages, &config, &mirroring, out)?, mirroring, stages, own))
     });
@@ -266,6 +266,7 @@ fn workers(shared: &Arc<Shared>) -> Vec<MakeWorker> {
 fn start_stages(
     shared: &Shared,
     taken: Lock,
+    log: &JournalLog,
     apart: &mut Apart,
     out: &mut impl Write,
 ) -> Result<(Stages, CommandProducer), BootError> {
@@ -275,7 +276,7 @@ fn start_stages(
     let _ = writeln!(out, "{}", rebuilt.report());
     let _ = writeln!(out, "recovery: state {:032x} at sequence {sequence}", u128::from_be_bytes(hash));
     let ports: Vec<_> = shared.ports.iter().chain([&shared.chain_port, &shared.feed_port]).cloned().collect();
-    let (stages, own, gauges) = Stages::start(rebuilt, shared, &ports)?;
+    let (stages, own, gauges) = Stages::start(rebuilt, shared, log, &ports)?;
     if let Some(distance) = apart.look(&shared.agreement) {
         let _ = writeln!(out, "recovery: {distance}");
         tracing::warn!("{distance}");

@@ -21,7 +21,7 @@ use crate::config::{Config, LogFormat};
 use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
 use ringside_auth::operators::Operators;
-use ringside_auth::rotate::{Rotated, rotate};
+use ringside_auth::rotate::{Rotated, Rotation};
 use ringside_commands::clock::Clock;
 use ringside_core::Engine;
 use ringside_persist::read::verify::verify;
@@ -156,7 +156,7 @@ enum Action {
         /// Without, keys are disabled until their owners enable them, logins are over and operators need new keys.
         #[arg(long)]
         enable_keys: bool,
-        /// Take them from this folder `auth`, which is newer: that of the data folder whose journal was lost.
+        /// Take them from this folder `auth`, which is newer, and from the journal beside it: those of the data folder that is given up.
         #[arg(long, value_name = "FOLDER", conflicts_with = "enable_keys")]
         auth: Option<PathBuf>,
     },
@@ -179,6 +179,9 @@ enum Action {
         /// The new key, 64 hex digits; from the environment only.
         #[arg(long, env = "RINGSIDE_NEW_KEY_ENCRYPTION_KEY", hide = true, hide_env_values = true)]
         new_key: Option<String>,
+        /// Leaves out what opens under neither key: where the old one is lost.
+        #[arg(long)]
+        give_up: bool,
     },
     /// Makes a key for an operator, shows it once, and lets the routes of the administrator know it by this name at once, also while
     /// the exchange runs: the audit log then says who acted. What is kept in the data folder is only what the key hashes to.
@@ -373,7 +376,7 @@ pub fn main() -> ExitCode {
         }
         Action::MirrorKey => tell(mirror::key(&config)),
         Action::Promote { directory } => tell(mirror::promote(&config, &directory)),
-        Action::RotateKey { new_key } => tell(rotate_key(&config, new_key)),
+        Action::RotateKey { new_key, give_up } => tell(rotate_key(&config, new_key, give_up)),
         Action::Operator { name, remove } => tell(operator(&config, name.as_deref(), remove)),
         Action::Admin { words, target } => ask(&config, &admin::Wanted { words, target }),
         Action::Latency { target, to, reset, json } => {
@@ -445,16 +448,30 @@ fn journal_of(directory: &Path) -> PathBuf {
     if journal.is_dir() { journal } else { directory.to_owned() }
 }
 
-fn rotate_key(config: &Config, new_key: Option<String>) -> anyhow::Result<String> {
+fn rotate_key(config: &Config, new_key: Option<String>, gives_up: bool) -> anyhow::Result<String> {
     let new_key = new_key.map(zeroize::Zeroizing::new);
     anyhow::ensure!(
         new_key.is_some() || config.key_encryption_key.is_none(),
         "the configuration gives the key-encryption key: give the new one as RINGSIDE_NEW_KEY_ENCRYPTION_KEY"
     );
     // Held to the end: a running exchange has its keys in memory and would write them back under the old one.
-    let _lock = Disk::open_existing(&config.data_dir.join("journal"))?.lock()?;
-    let Rotated { resealed, were_new } = rotate(&config.auth(), new_key.as_ref().map(|key| key.as_str()))?;
-    Ok(format!("ringside: {resealed} sealed anew under the new key-encryption key, {were_new} before\n"))
+    let lock = Disk::open_existing(&config.data_dir.join("journal"))?.lock()?;
+    let clock = Clock::SYSTEM;
+    boot::credentials::take_along(config, &clock, &lock)?;
+    let rotation = Rotation::begin(&config.auth(), new_key.as_ref().map(|key| key.as_str()))?;
+    let mut rotated = Rotated::default();
+    boot::credentials::change(config, &clock, &lock, |side| {
+        let (wanted, done) = rotation.reseal(side, gives_up)?;
+        rotated = done;
+        Ok::<_, anyhow::Error>(wanted)
+    })?;
+    rotation.finish()?;
+    let Rotated { resealed, were_new, given_up } = rotated;
+    let given_up = if gives_up { format!(", {given_up} given up") } else { String::new() };
+    Ok(format!(
+        "ringside: {resealed} sealed anew under the new key-encryption key, {were_new} before{given_up}; what was sealed under the old \
+         one stands in older segments, snapshots and copies until they are removed\n"
+    ))
 }
 
 /// Names of the two operators whose keys these files hold.

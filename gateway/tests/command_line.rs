@@ -4,12 +4,24 @@
 
 mod process;
 
-use process::{Folder, address, log_in, post, ringside, said, start, start_logged, start_with, stop};
+use process::{
+    Folder, address, log_in, post, request, ringside, said, start, start_logged, start_with, stop,
+};
+use ringside_auth::credential_log::{API_KEY, LOGOUT, NEXT_API_KEY};
+use ringside_core::engine::ENGINE_VERSION;
+use ringside_core::side::{SideEntry, SideStore};
 use ringside_persist::archive::Archive;
 use ringside_persist::archive::sqlite::Sqlite;
+use ringside_persist::config::PersistConfig;
+use ringside_persist::error::PersistError;
+use ringside_persist::format::checksum;
+use ringside_persist::recover::side;
+use ringside_persist::storage::disk::Disk;
+use serde_json::{Value, json};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Arc;
 
 fn verify(folder: &Path) -> Output {
     ringside(folder).arg("verify").arg(folder).output().unwrap()
@@ -39,7 +51,7 @@ fn what_a_kill_leaves_is_sound_and_rot_is_named() {
     assert_eq!(sound.status.code(), Some(0), "{}", said(&sound));
     assert!(said(&sound).contains("sound: "), "{}", said(&sound));
     let json = ringside(&folder.0).args(["verify", "--json"]).arg(&folder.0).output().unwrap();
-    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    let json: Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(json["sound"], true);
     assert!(json["last"].as_u64().unwrap() > 2);
 
@@ -106,18 +118,9 @@ fn a_polite_end_is_a_success_and_only_one_engine_runs_in_a_folder() {
     let folder = Folder::new("polite");
     let (mut child, first) = start(&folder.0);
     assert!(first.contains("made just now"), "{first}");
-    // A start writes the logs anew; beside a running process it would leave that one with files that have no name.
-    let logs = || {
-        ["keys.log", "listen_keys.log", "logouts.log"].map(|name| {
-            let log = std::fs::metadata(folder.0.join("auth").join(name)).unwrap();
-            std::os::unix::fs::MetadataExt::ino(&log)
-        })
-    };
-    let before = logs();
     let second = ringside(&folder.0).output().unwrap();
     assert!(!second.status.success(), "{}", said(&second));
     assert!(said(&second).contains("is in use by another process"), "{}", said(&second));
-    assert_eq!(logs(), before);
     assert!(Command::new("kill").args(["-TERM", &child.0.id().to_string()]).status().unwrap().success());
     assert_eq!(child.0.wait().unwrap().code(), Some(0));
     let key = std::fs::metadata(folder.0.join("auth/admin_key")).unwrap();
@@ -223,29 +226,123 @@ fn a_lost_journal_is_not_taken_for_a_new_venue() {
 }
 
 #[test]
-fn keys_that_do_not_open_or_were_cut_are_told_of() {
+fn keys_that_do_not_open_are_told_of_and_given_up_when_asked() {
     let folder = Folder::new("keys-told");
     let (child, told) = start(&folder.0);
     let at = address(&told, "running on");
-    let key = serde_json::json!({"label": "bot", "permissions": ["read"]});
-    post(&at, "/api/v1/account/api-keys", &log_in(&at, 2), &key);
+    let login = log_in(&at, 2);
+    let key = json!({"label": "bot", "permissions": ["read"]});
+    let key = post(&at, "/api/v1/account/api-keys", &login, &key);
+    let header = format!("X-API-Key: {}", key["api_key"].as_str().unwrap());
+    assert_eq!(request(&at, "POST", "/api/v1/auth/logout", &[&login], "").0, 200);
     stop(child);
 
     let sealing_key = folder.0.join("auth/key_encryption_key");
-    let kept = std::fs::read(&sealing_key).unwrap();
     std::fs::remove_file(&sealing_key).unwrap();
     let refused = ringside(&folder.0).output().unwrap();
     assert!(!refused.status.success());
-    for wanted in ["keys.log was sealed under another key-encryption key than that of", "put that one back"] {
+    for wanted in
+        ["were sealed under another key-encryption key than that of", "put that one back", "--give-up"]
+    {
         assert!(said(&refused).contains(wanted), "{}", said(&refused));
     }
-    std::fs::write(&sealing_key, kept).unwrap();
+    let refused = ringside(&folder.0).arg("rotate-key").output().unwrap();
+    assert!(!refused.status.success() && said(&refused).contains("do not open"), "{}", said(&refused));
+    let done = ringside(&folder.0).args(["rotate-key", "--give-up"]).output().unwrap();
+    assert!(done.status.success() && said(&done).contains("1 given up"), "{}", said(&done));
+    let (child, told) = start(&folder.0);
+    let at = address(&told, "running on");
+    let opens = |header: &str| request(&at, "GET", "/api/v1/spot/balances", &[header], "").0 == 200;
+    // What was not sealed is as it was.
+    assert!(!opens(&header) && !opens(&login));
+    stop(child);
+}
 
-    // Its last record damaged, which is what a cut write looks like: the start goes on, and says so.
-    let keys = folder.0.join("auth/keys.log");
-    let mut bytes = std::fs::read(&keys).unwrap();
-    *bytes.last_mut().unwrap() ^= 1;
-    std::fs::write(&keys, bytes).unwrap();
+/// A file as earlier versions kept credentials in.
+fn former_file(magic: &[u8; 8], version: u32, records: &[Value]) -> Vec<u8> {
+    let mut bytes = [&magic[..], &version.to_le_bytes(), &[0; 4]].concat();
+    for record in records {
+        let payload = record.to_string().into_bytes();
+        let framed = [&(payload.len() as u32).to_le_bytes()[..], &payload].concat();
+        bytes.extend(&framed[..4]);
+        bytes.extend(checksum::crc(&framed).to_le_bytes());
+        bytes.extend(&framed[4..]);
+    }
+    bytes
+}
+
+/// Credentials of a folder of before: taken along at the first start, whenever an earlier one was killed.
+#[test]
+fn credentials_of_an_earlier_version_are_taken_along_once() {
+    let folder = Folder::new("taken-along");
+    let (child, told) = start(&folder.0);
+    let at = address(&told, "running on");
+    let (login, over) = (log_in(&at, 2), log_in(&at, 3));
+    let key =
+        post(&at, "/api/v1/account/api-keys", &login, &json!({"label": "bot", "permissions": ["read"]}));
+    let header = format!("X-API-Key: {}", key["api_key"].as_str().unwrap());
+    assert_eq!(request(&at, "POST", "/api/v1/auth/logout", &[&over], "").0, 200);
+    stop(child);
+
+    // The same as files, and a journal that knows nothing of it.
+    let journal = folder.0.join("journal");
+    let whole = side::read(&journal).unwrap();
+    let record: Value = serde_json::from_slice(whole.of_kind(API_KEY).next().unwrap().1).unwrap();
+    let (account, before_s) = whole.of_kind(LOGOUT).next().unwrap();
+    let account = u32::from_le_bytes(account.try_into().unwrap());
+    let before_s = i64::from_le_bytes(before_s.try_into().unwrap());
+    let keys = former_file(b"RSAPIKEY", 1, &[json!({"next_id": 9}), json!({"put": record})]);
+    let logouts = former_file(b"RSLOGOUT", 1, &[json!({"account": account, "before_s": before_s})]);
+    let config = PersistConfig { any_file_system: true, ..PersistConfig::new(&journal) };
+    let hold = |wanted: &SideStore| {
+        let disk = Disk::open(&journal, config.method(), true).unwrap();
+        let lock = disk.lock().unwrap();
+        let wanted = |_: &SideStore| Ok::<_, PersistError>(wanted.clone());
+        side::change(Arc::new(disk), &lock, &config, ENGINE_VERSION, wanted).unwrap();
+    };
+    let mut taken = whole.clone();
+    taken.apply(SideEntry::put(NEXT_API_KEY, &[], 9_u64.to_le_bytes().to_vec()));
+    let entries = SideStore::default().difference(&taken);
+    assert_eq!(entries.len(), 3);
+    let files = [("keys.log", &keys), ("logouts.log", &logouts)];
+    // What an earlier start came to before it was killed: so many entries are written, so many files are gone.
+    for (written, gone) in [(0, 0), (1, 0), (2, 0), (3, 0), (3, 1), (3, 2)] {
+        let mut held = SideStore::default();
+        entries.iter().take(written).for_each(|entry| held.apply(entry.clone()));
+        hold(&held);
+        for (name, bytes) in &files[gone..] {
+            std::fs::write(folder.0.join("auth").join(name), bytes).unwrap();
+        }
+        let (child, told) = start(&folder.0);
+        let at = address(&told, "running on");
+        let opens = |header: &str| request(&at, "GET", "/api/v1/spot/balances", &[header], "").0 == 200;
+        assert_eq!(
+            [&header, &login, &over].map(|header| opens(header)),
+            [true, true, false],
+            "{written} {gone}"
+        );
+        stop(child);
+        assert!(files.iter().all(|(name, _)| !folder.0.join("auth").join(name).exists()));
+        // But for when the key was used last.
+        let found = side::read(&journal).unwrap();
+        for kind in [API_KEY, NEXT_API_KEY, LOGOUT] {
+            assert!(found.of_kind(kind).eq(taken.of_kind(kind)), "{written} {gone}: {kind}");
+        }
+    }
+    // One that is damaged in its midst is refused, and stays.
+    let mut damaged = keys.clone();
+    damaged[30] ^= 1;
+    std::fs::write(folder.0.join("auth/keys.log"), &damaged).unwrap();
+    let refused = ringside(&folder.0).output().unwrap();
+    assert!(
+        !refused.status.success() && said(&refused).contains("keys.log is damaged"),
+        "{}",
+        said(&refused)
+    );
+    // At its end that is what a cut write looks like: the start goes on, and says so.
+    let mut cut = keys;
+    *cut.last_mut().unwrap() ^= 1;
+    std::fs::write(folder.0.join("auth/keys.log"), cut).unwrap();
     let log = folder.0.join("log");
     let (child, _) = start_logged(&folder.0, std::fs::File::create(&log).unwrap().into(), |command| {
         command.env("RINGSIDE_LOG", "warn");

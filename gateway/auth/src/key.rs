@@ -6,14 +6,17 @@
 
 use crate::access::Permission;
 use crate::cidr::Cidr;
-use crate::credential_log::CredentialLog;
-use crate::key_log::{KeyLogError, KeyRecord, Record, Resealed};
+use crate::credential_log::{
+    API_KEY, API_KEY_USE, Change, CredentialLog, CredentialLogError, NEXT_API_KEY, number,
+};
 use crate::seal::{SealError, Sealer};
 use crate::secret::{self, RandomError};
 use crate::signed::Signer;
 use crate::test_wallet::TestWallet;
 use parking_lot::{Mutex, RwLock};
 use ringside_core::ids::{AccountId, Address};
+use ringside_core::side::{SideEntry, SideStore};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -31,8 +34,42 @@ pub const LABEL_LEN_MAX: usize = 64;
 pub const WHITELIST_LEN_MAX: usize = 100;
 /// Value of `last_used_at` before the first use.
 const NEVER: i64 = i64::MIN;
-/// Uses noted in one record.
-const USES_MAX: usize = 10_000;
+
+/// A key at rest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeyRecord {
+    /// Its number.
+    pub id: u64,
+    /// Account id.
+    pub account: u32,
+    /// The account's wallet.
+    #[serde(with = "const_hex::serde")]
+    pub address: [u8; 20],
+    /// SHA-256 of the key.
+    #[serde(with = "const_hex::serde")]
+    pub hash: [u8; 32],
+    /// Key and secret, sealed.
+    #[serde(with = "const_hex::serde")]
+    pub sealed: Vec<u8>,
+    /// Name given by the owner.
+    pub label: String,
+    /// Permission to read.
+    pub read: bool,
+    /// Permission to trade.
+    pub trade: bool,
+    /// Addresses and networks it may be used from; empty for any.
+    pub ip_whitelist: Vec<String>,
+    /// UNIX seconds, or never.
+    pub expires_at: Option<i64>,
+    /// Whether it may be used at all.
+    pub enabled: bool,
+    /// UNIX seconds.
+    pub created_at: i64,
+    /// UNIX seconds, in the files of earlier versions; kept apart since, so that a use does not write the key anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_used_at: Option<i64>,
+}
 
 /// One API key.
 #[derive(Debug)]
@@ -90,7 +127,7 @@ pub enum KeyError {
     NotFound,
     /// It could not be made durable; nothing changed.
     #[error(transparent)]
-    Log(#[from] KeyLogError),
+    Log(#[from] CredentialLogError),
     /// It does not open, or could not be sealed.
     #[error(transparent)]
     Seal(#[from] SealError),
@@ -116,65 +153,48 @@ struct Index {
 }
 
 struct Writer {
-    log: Box<dyn CredentialLog<Record>>,
+    log: Arc<dyn CredentialLog>,
     next_id: u64,
-    /// Uses as the file knows them.
+    /// Uses as they are kept.
     noted: HashMap<u64, i64>,
 }
 
-/// What opening found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Opened {
-    /// Keys.
-    pub keys: usize,
-    /// Bytes of an unfinished record that were dropped.
-    pub dropped_bytes: usize,
-}
-
 impl KeyStore {
-    /// Replays the log and begins it anew without what is dead. Refuses where a key does not open under the sealer:
-    /// the key-encryption key is then another one.
-    pub fn open(
-        mut log: Box<dyn CredentialLog<Record>>,
-        sealer: Sealer,
-    ) -> Result<(KeyStore, Opened), KeyError> {
-        let (records, dropped_bytes) = log.replay()?;
-        let mut keys: HashMap<u64, KeyRecord> = HashMap::new();
-        let mut next_id = 1;
-        for record in records {
-            match record {
-                Record::Put(key) => {
-                    next_id = next_id.max(key.id + 1);
-                    keys.insert(key.id, key);
-                }
-                Record::Deleted { id } => drop(keys.remove(&id)),
-                Record::Used(uses) => uses.into_iter().for_each(|(id, at)| {
-                    if let Some(key) = keys.get_mut(&id) {
-                        key.last_used_at = key.last_used_at.max(Some(at));
-                    }
-                }),
-                Record::NextId(id) => next_id = next_id.max(id),
+    /// The keys that are kept; changes go to `log`. Refuses where a key does not open under the sealer: the key-encryption key is then
+    /// another one.
+    pub fn open(side: &SideStore, log: Arc<dyn CredentialLog>, sealer: Sealer) -> Result<KeyStore, KeyError> {
+        let mut keys: Vec<KeyRecord> = Vec::new();
+        let mut noted = HashMap::new();
+        for (id, bytes) in side.of_kind(API_KEY) {
+            let mut key = of_bytes(bytes)?;
+            if let Some(at) = side.get(API_KEY_USE, id) {
+                let at = i64::from_le_bytes(number(at, "the use of an API key")?);
+                key.last_used_at = Some(at);
+                noted.insert(key.id, at);
             }
+            keys.push(key);
         }
-        let mut keys: Vec<KeyRecord> = keys.into_values().collect();
         keys.sort_unstable_by_key(|key| key.id);
         if let Some(key) = keys.first() {
             sealer.open(&context(key), &key.sealed)?;
         }
-        log.begin(&live(next_id, &keys))?;
-        let noted = keys.iter().filter_map(|key| Some((key.id, key.last_used_at?))).collect();
-        let opened = Opened { keys: keys.len(), dropped_bytes };
+        let next_id = next_id(side)?;
         let mut index = Index::default();
         for record in keys {
             index.put(ApiKey::new(record, None));
         }
-        let store = KeyStore {
-            index: RwLock::new(index),
-            generation: AtomicU64::new(0),
-            writer: Mutex::new(Writer { log, next_id, noted }),
-            sealer,
-        };
-        Ok((store, opened))
+        let writer = Mutex::new(Writer { log, next_id, noted });
+        Ok(KeyStore { index: RwLock::new(index), generation: AtomicU64::new(0), writer, sealer })
+    }
+
+    /// Keys that there are.
+    pub fn len(&self) -> usize {
+        self.index.read().by_hash.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// Whether its log failed: it takes nothing more before a restart.
@@ -203,7 +223,7 @@ impl KeyStore {
         self.index.read().by_account.get(&account).cloned().unwrap_or_default()
     }
 
-    /// Makes a key. Blocks for a sync of the disk.
+    /// Makes a key. Blocks until it is kept.
     pub fn create(
         &self,
         account: AccountId,
@@ -263,14 +283,14 @@ impl KeyStore {
         };
         let plain = Zeroizing::new([credentials.key.as_bytes(), credentials.secret.as_bytes()].concat());
         record.sealed = self.sealer.seal(&context(&record), &plain)?;
-        self.append(&mut writer, &Record::Put(record.clone()), true)?;
+        writer.log.append(vec![entry(&record)], Change::Granted)?;
         writer.next_id += 1;
         Ok(self.changed(|index| index.put(ApiKey::new(record, None))))
     }
 
-    /// Changes a key. Blocks for a sync of the disk.
+    /// Changes a key. Blocks until it is kept.
     pub fn change(&self, account: AccountId, id: u64, change: KeyChange) -> Result<Arc<ApiKey>, KeyError> {
-        let mut writer = self.writer.lock();
+        let writer = self.writer.lock();
         let key = self.of_account(account, id)?;
         let mut record = key.record.clone();
         if let Some(label) = change.label {
@@ -285,22 +305,23 @@ impl KeyStore {
         if let Some(enabled) = change.enabled {
             record.enabled = enabled;
         }
-        record.last_used_at = key.last_used_at_s();
-        self.append(&mut writer, &Record::Put(record.clone()), true)?;
+        // It may take something away.
+        writer.log.append(vec![entry(&record)], Change::Revoked)?;
         Ok(self.changed(|index| index.put(ApiKey::new(record, Some(key.last_used_s.clone())))))
     }
 
-    /// Deletes a key; its use ends before this returns. Blocks for a sync of the disk.
+    /// Deletes a key; its use ends before this returns. Blocks until it is kept.
     pub fn delete(&self, account: AccountId, id: u64) -> Result<(), KeyError> {
         let mut writer = self.writer.lock();
         let key = self.of_account(account, id)?;
-        self.append(&mut writer, &Record::Deleted { id }, true)?;
+        let next = SideEntry::put(NEXT_API_KEY, &[], writer.next_id.to_le_bytes().to_vec());
+        writer.log.append([next].into_iter().chain(gone(id)).collect(), Change::Revoked)?;
         writer.noted.remove(&id);
         self.changed(|index| index.remove(&key));
         Ok(())
     }
 
-    /// Notes in the file when keys were last used, where that has changed. Not synced yet when this returns.
+    /// Notes when keys were last used, where that has changed. Not kept yet when this returns.
     pub fn note_uses(&self) -> Result<(), KeyError> {
         let mut writer = self.writer.lock();
         let uses: Vec<(u64, i64)> = {
@@ -308,25 +329,14 @@ impl KeyStore {
             let used = index.by_hash.values().filter_map(|key| Some((key.id(), key.last_used_at_s()?)));
             used.filter(|(id, at)| writer.noted.get(id) != Some(at)).collect()
         };
-        for uses in uses.chunks(USES_MAX) {
-            self.append(&mut writer, &Record::Used(uses.to_vec()), false)?;
-            writer.noted.extend(uses.iter().copied());
+        if uses.is_empty() {
+            return Ok(());
         }
+        let entry =
+            |(id, at): &(u64, i64)| SideEntry::put(API_KEY_USE, &id.to_le_bytes(), at.to_le_bytes().to_vec());
+        writer.log.append(uses.iter().map(entry).collect(), Change::Noted)?;
+        writer.noted.extend(uses);
         Ok(())
-    }
-
-    fn append(&self, writer: &mut Writer, record: &Record, is_synced: bool) -> Result<(), KeyError> {
-        let Writer { log, next_id, noted } = writer;
-        let mut every = || {
-            let index = self.index.read();
-            let record =
-                |key: &Arc<ApiKey>| KeyRecord { last_used_at: key.last_used_at_s(), ..key.record.clone() };
-            let mut keys: Vec<KeyRecord> = index.by_hash.values().map(record).collect();
-            keys.sort_unstable_by_key(|key| key.id);
-            *noted = keys.iter().filter_map(|key| Some((key.id, key.last_used_at?))).collect();
-            live(*next_id, &keys)
-        };
-        Ok(log.append(record, is_synced, &mut every)?)
     }
 
     /// Key and secret in clear.
@@ -460,21 +470,69 @@ impl ApiKey {
     }
 }
 
-impl Resealed for Record {
-    fn sealed(&mut self) -> Option<(&mut Vec<u8>, Vec<u8>)> {
-        match self {
-            Record::Put(key) => {
-                let context = context(key);
-                Some((&mut key.sealed, context))
-            }
-            Record::Deleted { .. } | Record::Used(_) | Record::NextId(_) => None,
-        }
-    }
+/// What is kept of a key.
+pub(crate) fn entry(record: &KeyRecord) -> SideEntry {
+    let record = KeyRecord { last_used_at: None, ..record.clone() };
+    let bytes = serde_json::to_vec(&record).unwrap_or_else(|_| unreachable!("numbers, texts and bytes"));
+    SideEntry::put(API_KEY, &record.id.to_le_bytes(), bytes)
 }
 
-/// The records of a file that holds these keys and nothing else.
-fn live(next_id: u64, keys: &[KeyRecord]) -> Vec<Record> {
-    [Record::NextId(next_id)].into_iter().chain(keys.iter().cloned().map(Record::Put)).collect()
+/// What takes away all that is kept of a key.
+pub(crate) fn gone(id: u64) -> [SideEntry; 2] {
+    [API_KEY, API_KEY_USE].map(|kind| SideEntry::delete(kind, &id.to_le_bytes()))
+}
+
+fn of_bytes(bytes: &[u8]) -> Result<KeyRecord, CredentialLogError> {
+    serde_json::from_slice(bytes).map_err(|_| CredentialLogError::Damaged("an API key"))
+}
+
+/// The number of the next key.
+///
+/// Errors: what is kept is no number, or no key.
+pub fn next_id(side: &SideStore) -> Result<u64, CredentialLogError> {
+    let said =
+        side.get(NEXT_API_KEY, &[]).map(|bytes| number(bytes, "the number of API keys")).transpose()?;
+    let highest = records(side)?.iter().map(|key| key.id + 1).max();
+    Ok(said.map_or(1, u64::from_le_bytes).max(highest.unwrap_or(1)))
+}
+
+/// The keys that are kept.
+///
+/// Errors: what is kept is no key.
+pub fn records(side: &SideStore) -> Result<Vec<KeyRecord>, CredentialLogError> {
+    side.of_kind(API_KEY).map(|(_, bytes)| of_bytes(bytes)).collect()
+}
+
+/// Among the credentials of an exchange that does not run: leaves out the keys that are not wanted, and enters the others as they now
+/// are.
+///
+/// Errors: what is kept is no key.
+pub fn retain(
+    side: &mut SideStore,
+    mut is_wanted: impl FnMut(&mut KeyRecord) -> bool,
+) -> Result<(), CredentialLogError> {
+    // No number is given again.
+    let next = next_id(side)?;
+    for mut key in records(side)? {
+        match is_wanted(&mut key) {
+            true => side.apply(entry(&key)),
+            false => gone(key.id).into_iter().for_each(|entry| side.apply(entry)),
+        }
+    }
+    if next > 1 {
+        side.apply(SideEntry::put(NEXT_API_KEY, &[], next.to_le_bytes().to_vec()));
+    }
+    Ok(())
+}
+
+/// What is sealed in a kept key, and what the seal is bound to.
+pub(crate) fn reseal(
+    bytes: &[u8],
+    seal: impl FnOnce(&[u8], &[u8]) -> Result<Vec<u8>, SealError>,
+) -> Result<Vec<u8>, KeyError> {
+    let mut record = of_bytes(bytes)?;
+    record.sealed = seal(&context(&record), &record.sealed)?;
+    Ok(entry(&record).bytes.unwrap_or_default())
 }
 
 /// What a seal is bound to.
@@ -485,32 +543,14 @@ fn context(record: &KeyRecord) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::credential_log::CredentialFile;
-    use crate::key_log::HISTORY_LEN_MAX;
-    use std::path::PathBuf;
+    use crate::credential_log::HeldCredentials;
 
     const NOW_S: i64 = 1_700_000_000;
     const WALLET: Address = [0xab; 20];
     const LOCAL: Option<IpAddr> = Some(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
 
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new(name: &str) -> Folder {
-            let path = std::env::temp_dir().join(format!("ringside-key-{}-{name}", std::process::id()));
-            let _ = std::fs::remove_dir_all(&path);
-            Folder(path)
-        }
-
-        fn open(&self) -> (KeyStore, Opened) {
-            KeyStore::open(CredentialFile::at(&self.0.join("keys.log")), Sealer::new(&[7; 32])).unwrap()
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
-        }
+    fn open(held: &Arc<HeldCredentials>) -> KeyStore {
+        KeyStore::open(&held.side(), held.clone(), Sealer::new(&[7; 32])).unwrap()
     }
 
     fn new(label: &str) -> NewKey {
@@ -524,9 +564,9 @@ mod tests {
 
     #[test]
     fn keys_and_their_changes_survive_a_restart() {
-        let folder = Folder::new("restart");
-        let (store, opened) = folder.open();
-        assert_eq!(opened, Opened { keys: 0, dropped_bytes: 0 });
+        let held = Arc::default();
+        let store = open(&held);
+        assert!(store.is_empty());
         let (key, shown) = store.create(7, WALLET, new("one"), NOW_S).unwrap();
         let (gone, gone_shown) = store.create(7, WALLET, new("two"), NOW_S).unwrap();
         let change = KeyChange {
@@ -541,8 +581,8 @@ mod tests {
         store.note_uses().unwrap();
         drop(store);
 
-        let (store, opened) = folder.open();
-        assert_eq!(opened.dropped_bytes, 0);
+        let store = open(&held);
+        assert_eq!(store.len(), 1);
         let found = store.find(shown.key.as_bytes()).unwrap();
         assert_eq!(
             (found.id(), found.account(), found.address(), found.label()),
@@ -560,41 +600,47 @@ mod tests {
     }
 
     #[test]
-    fn the_file_is_bounded_by_the_keys_and_however_many_were_used_it_is_read_again() {
-        let folder = Folder::new("growth");
-        let (store, _) = folder.open();
-        let (key, shown) = store.create(7, WALLET, new("one"), NOW_S).unwrap();
-        let path = folder.0.join("keys.log");
-        let len = || std::fs::metadata(&path).unwrap().len();
-        let most = 2 * len() + HISTORY_LEN_MAX + 50_000;
-        for n in 0..100 {
-            store.writer.lock().log.file().repeat(&Record::Used(vec![(key.id(), NOW_S)]), 800);
-            key.used(NOW_S + n);
-            store.note_uses().unwrap();
-            assert!(len() <= most);
-        }
-        let (gone, _) = store.create(7, WALLET, new("two"), NOW_S).unwrap();
-        store.delete(7, gone.id()).unwrap();
-        // Many keys that were used within a minute: of each only what a note of its use needs. As one record it was not read again.
-        for id in 100_000..160_000 {
-            let hash = Sha256::digest(u64::to_le_bytes(id)).into();
-            let record =
-                KeyRecord { id, account: id as u32, hash, last_used_at: Some(NOW_S), ..key.record.clone() };
-            store.index.write().by_hash.insert(hash, Arc::new(ApiKey::new(record, None)));
-        }
+    fn of_a_key_that_is_gone_nothing_is_kept_but_that_its_number_was_given() {
+        let held = Arc::default();
+        let store = open(&held);
+        let (key, _) = store.create(7, WALLET, new("one"), NOW_S).unwrap();
+        key.used(NOW_S);
         store.note_uses().unwrap();
-        drop(store);
-        let (store, opened) = folder.open();
-        assert_eq!(opened.dropped_bytes, 0);
-        let found = store.find(shown.key.as_bytes()).unwrap();
-        assert_eq!(found.last_used_at_s(), Some(NOW_S + 99));
-        assert!(store.create(7, WALLET, new("three"), NOW_S).unwrap().0.id() > gone.id());
+        assert_eq!(held.side().len(), 2);
+        // Noted as it is: nothing is written.
+        let before = held.side();
+        store.note_uses().unwrap();
+        assert_eq!(held.side(), before);
+        store.delete(7, key.id()).unwrap();
+        assert_eq!(held.side().len(), 1);
+        // A use of it that is noted late brings nothing back.
+        key.used(NOW_S + 9);
+        store.note_uses().unwrap();
+        assert_eq!(held.side().len(), 1);
+        assert_eq!(open(&held).create(7, WALLET, new("two"), NOW_S).unwrap().0.id(), key.id() + 1);
+    }
+
+    /// The longest record there may be is no longer than an entry may be.
+    #[test]
+    fn the_longest_key_is_within_bounds() {
+        let held = Arc::default();
+        let network = Cidr::parse("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff/128").unwrap();
+        let longest = NewKey {
+            label: "\u{1}".repeat(LABEL_LEN_MAX),
+            permissions: (false, false),
+            ip_whitelist: vec![network; WHITELIST_LEN_MAX],
+            expires_at_s: Some(i64::MIN),
+        };
+        open(&held).create(u32::MAX, [0xff; 20], longest, i64::MIN).unwrap();
+        let (_, bytes) =
+            held.side().of_kind(API_KEY).next().map(|(id, bytes)| (id.to_vec(), bytes.to_vec())).unwrap();
+        assert!(bytes.len() <= ringside_core::side::BYTES_LEN_MAX / 2, "{}", bytes.len());
     }
 
     #[test]
     fn thirty_keys_per_account_and_a_deleted_one_makes_room() {
-        let folder = Folder::new("thirty");
-        let (store, _) = folder.open();
+        let held = Arc::default();
+        let store = open(&held);
         for n in 0..KEYS_PER_ACCOUNT {
             store.create(7, WALLET, new(&n.to_string()), NOW_S).unwrap();
         }
@@ -608,8 +654,8 @@ mod tests {
 
     #[test]
     fn other_accounts_keys_cannot_be_touched() {
-        let folder = Folder::new("other");
-        let (store, _) = folder.open();
+        let held = Arc::default();
+        let store = open(&held);
         let (key, _) = store.create(7, WALLET, new("one"), NOW_S).unwrap();
         assert!(matches!(store.change(8, key.id(), KeyChange::default()), Err(KeyError::NotFound)));
         assert!(matches!(store.delete(8, key.id()), Err(KeyError::NotFound)));
@@ -619,8 +665,8 @@ mod tests {
 
     #[test]
     fn every_change_raises_the_generation_after_it_shows() {
-        let folder = Folder::new("generation");
-        let (store, _) = folder.open();
+        let held = Arc::default();
+        let store = open(&held);
         let (key, shown) = store.create(7, WALLET, new("one"), NOW_S).unwrap();
         let before = store.generation();
         store.change(7, key.id(), KeyChange { enabled: Some(false), ..KeyChange::default() }).unwrap();
@@ -634,8 +680,8 @@ mod tests {
 
     #[test]
     fn expiry_and_form() {
-        let folder = Folder::new("expiry");
-        let (store, _) = folder.open();
+        let held = Arc::default();
+        let store = open(&held);
         let brief = NewKey { expires_at_s: Some(NOW_S + 10), ..new("brief") };
         let (key, shown) = store.create(7, WALLET, brief, NOW_S).unwrap();
         assert!(key.is_usable(LOCAL, NOW_S + 9) && !key.is_usable(LOCAL, NOW_S + 10));
@@ -643,8 +689,9 @@ mod tests {
             assert!(text.len() == KEY_LEN && text.bytes().all(|byte| byte.is_ascii_alphanumeric()));
         }
         assert!(store.find(b"short").is_none() && store.find(shown.secret.as_bytes()).is_none());
-        // Neither stands in the file.
-        let bytes = std::fs::read(folder.0.join("keys.log")).unwrap();
+        // Neither is kept in clear.
+        let mut bytes = Vec::new();
+        held.side().save(&mut bytes);
         for text in [&shown.key, &shown.secret] {
             assert!(!bytes.windows(16).any(|window| window == &text.as_bytes()[..16]));
         }
@@ -652,11 +699,10 @@ mod tests {
 
     #[test]
     fn another_key_encryption_key_is_refused() {
-        let folder = Folder::new("sealer");
-        folder.open().0.create(7, WALLET, new("one"), NOW_S).unwrap();
-        let other = KeyStore::open(CredentialFile::at(&folder.0.join("keys.log")), Sealer::new(&[8; 32]));
+        let held = Arc::default();
+        open(&held).create(7, WALLET, new("one"), NOW_S).unwrap();
+        let other = KeyStore::open(&held.side(), held.clone(), Sealer::new(&[8; 32]));
         assert!(matches!(other.err(), Some(KeyError::Seal(SealError::DoesNotOpen))));
-        // The refusal left the file as it was.
-        assert_eq!(folder.open().1.keys, 1);
+        assert_eq!(open(&held).len(), 1);
     }
 }

@@ -6,6 +6,7 @@
 pub mod access;
 pub mod cidr;
 pub mod credential_log;
+pub mod former_files;
 pub mod jwt;
 pub mod key;
 mod key_encryption;
@@ -25,15 +26,16 @@ pub mod typed_data;
 pub mod wallet;
 
 use access::{Acting, Auth, Identity, Means, Operator, Permission};
-use credential_log::CredentialFile;
+use credential_log::{CredentialLog, CredentialLogError};
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use jwt::{Bearer, Tokens};
-use key::{ApiKey, KeyError, KeyStore, Opened};
+use key::{ApiKey, KeyError, KeyStore};
 use listen_key::{ListenKeyError, ListenKeys};
 use logout::{Grant, Logouts};
 use nonce::Nonces;
 use operators::Watched;
 use ringside_core::ids::{AccountId, Address};
+use ringside_core::side::SideStore;
 use ringside_wire::fault::{Denied, Fault};
 use seal::SealError;
 use secret::{RandomError, SecretError};
@@ -116,7 +118,7 @@ pub struct Authenticator {
 }
 
 impl Authenticator {
-    /// How many of its files failed: they take nothing more before a restart.
+    /// How many kinds of its credentials are not kept any more before a restart.
     pub fn failed_logs(&self) -> usize {
         [self.logouts.has_failed(), self.keys.has_failed(), self.listen_keys.has_failed()]
             .into_iter()
@@ -160,15 +162,15 @@ pub enum AuthError {
         "a change of the key-encryption key was interrupted, as {0} tells; `ringside rotate-key` finishes it"
     )]
     Rotating(PathBuf),
-    /// The key-encryption key is not the one that a file was sealed under.
+    /// The key-encryption key is not the one that they were sealed under.
     #[error(
-        "{file} was sealed under another key-encryption key than {key}: put that one back, a copy of `ringside backup` has it \
-         only where it was made with `--with-secrets`. Without it the keys in that file are lost: take it away to start, \
-         and their owners make new ones"
+        "the {what} of this journal were sealed under another key-encryption key than {key}: put that one back, a copy of \
+         `ringside backup` has it only where it was made with `--with-secrets`. Without it they are lost: `ringside rotate-key \
+         --give-up` leaves them out, and their owners make new ones"
     )]
     Sealed {
         /// What does not open.
-        file: PathBuf,
+        what: &'static str,
         /// Where the present key is from.
         key: String,
     },
@@ -180,23 +182,27 @@ pub enum AuthError {
     ListenKeys(#[from] ListenKeyError),
     /// The logouts.
     #[error("logouts: {0}")]
-    Logouts(key_log::KeyLogError),
+    Logouts(CredentialLogError),
+    /// The files of earlier versions.
+    #[error(transparent)]
+    FormerFiles(key_log::KeyLogError),
 }
 
 /// What opening found, for the lines printed at start.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// API keys, and what a crash had left of them.
-    pub keys: Opened,
-    /// Files that ended with bytes which are no record, and how many.
-    pub cut: Vec<(PathBuf, usize)>,
     /// The administrator's key was made just now.
     pub is_admin_key_new: bool,
 }
 
 impl Authenticator {
-    /// Opens keys and secrets of the data folder; makes what is neither there nor configured.
-    pub fn open(settings: &Settings) -> Result<(Authenticator, Found), AuthError> {
+    /// Opens the secrets of the data folder, and makes those that are neither there nor configured; and the credentials that are kept,
+    /// of which changes go to `log`.
+    pub fn open(
+        settings: &Settings,
+        side: &SideStore,
+        log: &Arc<dyn CredentialLog>,
+    ) -> Result<(Authenticator, Found), AuthError> {
         let folder = folder(&settings.data_dir);
         let next = folder.join(key_encryption::NEXT);
         if next.exists() {
@@ -219,32 +225,23 @@ impl Authenticator {
         let (deployment, _) =
             secret::load_or_create(&folder, "deployment", random_id, is_id, "32 hex digits")?;
         let sealing_key = key_encryption::read(settings, &folder)?;
-        let [keys_log, listen_keys_log, logouts_log] =
-            ["keys.log", "listen_keys.log", logout::FILE].map(|name| folder.join(name));
-        let sealed = |file: &Path| AuthError::Sealed {
-            file: file.to_owned(),
+        let sealed = |what| AuthError::Sealed {
+            what,
             key: match settings.key_encryption_key {
                 Some(_) => "the configured one".to_owned(),
                 None => format!("that of {}", folder.join(key_encryption::CURRENT).display()),
             },
         };
         let sealer = || seal::Sealer::new(&sealing_key);
-        let (keys, opened) =
-            KeyStore::open(CredentialFile::at(&keys_log), sealer()).map_err(|error| match error {
-                KeyError::Seal(SealError::DoesNotOpen) => sealed(&keys_log),
-                other => AuthError::Keys(other),
-            })?;
-        let (listen_keys, cut) = ListenKeys::open(CredentialFile::at(&listen_keys_log), sealer()).map_err(
-            |error| match error {
-                ListenKeyError::Seal(SealError::DoesNotOpen) => sealed(&listen_keys_log),
-                other => AuthError::ListenKeys(other),
-            },
-        )?;
-        let (logouts, unfinished) =
-            Logouts::open(CredentialFile::at(&logouts_log)).map_err(AuthError::Logouts)?;
-        let mut cut =
-            vec![(keys_log, opened.dropped_bytes), (listen_keys_log, cut), (logouts_log, unfinished)];
-        cut.retain(|(_, bytes)| *bytes > 0);
+        let keys = KeyStore::open(side, log.clone(), sealer()).map_err(|error| match error {
+            KeyError::Seal(SealError::DoesNotOpen) => sealed("API keys"),
+            other => AuthError::Keys(other),
+        })?;
+        let listen_keys = ListenKeys::open(side, log.clone(), sealer()).map_err(|error| match error {
+            ListenKeyError::Seal(SealError::DoesNotOpen) => sealed("keys of user streams"),
+            other => AuthError::ListenKeys(other),
+        })?;
+        let logouts = Logouts::open(side, log.clone()).map_err(AuthError::Logouts)?;
         let auth = Authenticator {
             tokens: Tokens::new(jwt_secret.as_bytes()),
             logouts,
@@ -262,7 +259,7 @@ impl Authenticator {
             seen: settings.refuse_replays.then(Seen::default),
             takes_test_wallets: settings.takes_test_wallets,
         };
-        Ok((auth, Found { keys: opened, cut, is_admin_key_new }))
+        Ok((auth, Found { is_admin_key_new }))
     }
 
     /// Where the administrator's key lies when it is not configured.

@@ -1,6 +1,7 @@
 //! The role of a mirror: it holds what its leader sends, runs the second engine hot on it, and shows what that says. It takes no
 //! commands: of those its leader would know nothing.
 
+use super::credentials::{self, JournalLog};
 use super::error::BootError;
 use super::stages::{archive, disk, engine_config, persist_config, take_folder};
 use super::{listen_for_figures, make_data_folder, tell_of_follower, workers};
@@ -12,6 +13,7 @@ use crate::server::{Server, shutdown_on_signals};
 use crate::worker::Shared;
 use crate::worker::edge::Edge;
 use ringside_auth::Authenticator;
+use ringside_auth::credential_log::CredentialLog;
 use ringside_commands::clock::Clock;
 use ringside_commands::ingress::EngineState;
 use ringside_core::Engine;
@@ -167,7 +169,9 @@ pub(super) fn run(
     let (journal, gate) = (sink.status(), sink.gate());
     let at = gate.durable();
 
-    let (auth, _) = Authenticator::open(&config.auth())?;
+    // As of the start: what its leader is told later counts here from the next one on. Its own are refused: nothing takes them.
+    let kept: Arc<dyn CredentialLog> = Arc::new(JournalLog::default());
+    let (auth, _) = Authenticator::open(&config.auth(), &credentials::held(&persist.directory)?, &kept)?;
     let shutdown = CancellationToken::new();
     let router = Arc::new(Router::new(ROUTES)?);
     let edge = Edge::new(config, auth, shutdown.clone());

@@ -3,47 +3,48 @@
 //!
 //! ```text
 //!   COPY/MANIFEST.json   what is in it, with lengths and BLAKE3 digests; written last
-//!   COPY/journal/        snapshots, segments, epoch
+//!   COPY/journal/        snapshots, segments, epoch; API keys, keys of user streams and logouts stand in it, sealed
 //!   COPY/archive/        history.db, at or before the end of the journal
-//!   COPY/auth/           keys.log, listen_keys.log: sealed; logouts.log; operators: hashes; the secrets only where asked for
+//!   COPY/auth/           operators: hashes; the secrets only where asked for; of earlier versions keys.log, listen_keys.log, logouts.log
 //! ```
 //!
 //! A copy is made under the name `COPY.partial` and renamed when it is complete and synced: whatever interrupts it, what
-//! bears the name COPY is whole. The order matters: the archive before the end of the journal, which then reaches at least as
-//! far, and the keys before it too, so that no key belongs to an account that the journal does not know.
+//! bears the name COPY is whole. The order matters: the archive before the end of the journal, which then reaches at least as far.
 //!
-//! What was revoked after a copy stands in it as good. So of a copy's own folder `auth` nothing opens anything that its owner does not
-//! enable or make anew ([`Credentials`]), unless who restores says otherwise.
+//! Credentials are those of the last command that is restored. What was revoked after it stands there as good. So nothing of a copy opens
+//! anything that its owner does not enable or make anew ([`Credentials`]), unless who restores says otherwise.
 
 use crate::boot::{self, ViewFold};
 use crate::config::Config;
 use crate::feed::registry;
 use anyhow::{Context, Result, bail, ensure};
-use ringside_auth::key_log::{KeyLog, Record};
-use ringside_auth::{logout, operators};
+use ringside_auth::{former_files, key, listen_key, logout, operators};
 use ringside_commands::clock::Clock;
 use ringside_core::Engine;
+use ringside_core::engine::ENGINE_VERSION;
 use ringside_core::ids::{AccountId, Sequence};
+use ringside_core::side::SideStore;
 use ringside_persist::archive::sqlite::Sqlite;
+use ringside_persist::config::PersistConfig;
+use ringside_persist::error::PersistError;
 use ringside_persist::read::look::look;
 use ringside_persist::read::verify::verify;
 use ringside_persist::recover::backup::{self, Backup, Copied, Until, copy_file};
 use ringside_persist::recover::follower::check_kept;
+use ringside_persist::recover::side;
 use ringside_persist::storage::disk::{Disk, make_folder};
 use ringside_views::Views;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 const MANIFEST: &str = "MANIFEST.json";
 const FORMAT: u32 = 1;
 const ARCHIVE: &str = "history.db";
-/// Sealed keys.
-const KEYS: &str = "keys.log";
-const LISTEN_KEYS: &str = "listen_keys.log";
 /// Secrets in the clear.
 const SECRETS: [&str; 4] = ["admin_key", "jwt_secret", "key_encryption_key", registry::FILE];
 
@@ -54,7 +55,7 @@ pub(super) enum Credentials {
     Ended,
     /// Those that were good when the newest copy was made.
     OfCopy,
-    /// Those of a folder `auth` that is at least as new, such as that of the data folder whose journal was lost.
+    /// Those of a folder `auth` that is at least as new and of the journal beside it, such as those of the data folder that is given up.
     Of(PathBuf),
 }
 
@@ -105,7 +106,7 @@ pub(super) fn backup(data: &Path, to: &Path, with_secrets: bool) -> Result<Strin
         files.push(entry_of(&partial, &format!("archive/{ARCHIVE}"))?);
     }
     let secrets: &[&str] = if with_secrets { &SECRETS } else { &[] };
-    for name in [KEYS, LISTEN_KEYS, logout::FILE, operators::FILE].iter().chain(secrets) {
+    for name in former_files::FILES.iter().chain(&[operators::FILE]).chain(secrets) {
         let from = data.join("auth").join(name);
         if from.exists() {
             let copied = copy_file(&from, &partial.join("auth").join(name), name)?;
@@ -216,7 +217,7 @@ pub(super) fn restore(
     })?;
     let is_whole = end.sequence == newest.sequence;
     let Some(copy) = copies.last() else { bail!("name at least one copy") };
-    let keys = restore_auth(&copy.join("auth"), &partial.join("auth"), fold.views(), is_whole, credentials)?;
+    let keys = restore_auth(config, &copy.join("auth"), &partial, fold.views(), is_whole, credentials)?;
     sync_folders(&partial)?;
     rename(&partial, to)?;
     let hash = u128::from_be_bytes(engine.state_hash());
@@ -236,19 +237,19 @@ pub(super) fn restore(
     }
     told += &match credentials {
         Credentials::Ended => format!(
-            "ringside: what was revoked after the copy is not in it, so {} API keys are disabled until their owners enable them, \
+            "ringside: what was revoked after that command is not in it, so {} API keys are disabled until their owners enable them, \
              all logins are over, and operators need new keys (`ringside operator NAME`). To take those of the copy as they were \
              then, restore with --enable-keys; those of a newer folder, with --auth FOLDER\n",
             keys.kept
         ),
         Credentials::OfCopy => format!(
-            "ringside: {} API keys, all logins and the operators' keys are as they were when the copy was made: what was revoked \
-             since is good again\n",
+            "ringside: {} API keys and all logins are as they were at that command, the operators' keys as when the copy was made: what \
+             was revoked since is good again\n",
             keys.kept
         ),
         Credentials::Of(folder) => {
             format!(
-                "ringside: {} API keys, logouts and operators' keys are those of {}\n",
+                "ringside: {} API keys, logouts and operators' keys are those of {} and the journal beside it\n",
                 keys.kept,
                 folder.display()
             )
@@ -273,78 +274,76 @@ struct Keys {
     unknown: usize,
 }
 
-/// Makes the folder `to` of a copy's, `copied`, or of a newer one. Keys of user streams live for an hour: an earlier moment has
-/// none.
+/// Makes the folder `auth` of the data folder `to` of a copy's, `copied`, or of a newer one, and has the journal there hold the
+/// credentials that are good from now on. Keys of user streams live for an hour: an earlier moment has none.
 fn restore_auth(
+    config: &Config,
     copied: &Path,
     to: &Path,
     views: &Views,
     is_whole: bool,
     credentials: &Credentials,
 ) -> Result<Keys> {
-    let from = match credentials {
-        Credentials::Of(newer) => newer,
-        Credentials::Ended | Credentials::OfCopy => copied,
-    };
     let is_ended = *credentials == Credentials::Ended;
-    let (records, _) = KeyLog::<Record>::read(&from.join(KEYS))?;
-    if from != copied {
-        let (before, _) = KeyLog::<Record>::read(&copied.join(KEYS))?;
-        ensure!(
-            is_later(&records, &before),
-            "{} does not go on where the copy's keys end: it is older, or of another deployment",
-            from.display()
-        );
-    }
-    for name in SECRETS {
-        if copied.join(name).exists() {
-            copy_file(&copied.join(name), &to.join(name), name)?;
+    let journal = to.join("journal");
+    let before = with_files(side::read(&journal)?, copied)?;
+    let (from, mut wanted) = match credentials {
+        Credentials::Ended | Credentials::OfCopy => (copied, before),
+        Credentials::Of(newer) => {
+            let beside = newer.parent().map(|folder| folder.join("journal")).filter(|path| path.is_dir());
+            let side = beside.map_or(Ok(SideStore::default()), |beside| side::read(&beside))?;
+            let side = with_files(side, newer)?;
+            ensure!(
+                is_later(&side, &before)?,
+                "{} and the journal beside it do not go on where the copy's keys end: it is older, or of another deployment",
+                newer.display()
+            );
+            (newer.as_path(), side)
         }
-    }
-    let revocable = [logout::FILE].into_iter().chain((!is_ended).then_some(operators::FILE));
-    for name in revocable.chain((is_whole && !is_ended).then_some(LISTEN_KEYS)) {
-        if from.join(name).exists() {
-            copy_file(&from.join(name), &to.join(name), name)?;
-        }
-    }
-    let is_known = |record: &Record| match record {
-        Record::Put(key) => views.accounts().address(key.account) == Some(&key.address),
-        Record::Deleted { .. } | Record::Used(_) | Record::NextId(_) => true,
     };
-    let unknown = records.iter().filter(|record| !is_known(record));
-    let unknown: BTreeSet<u64> = unknown.filter_map(Record::put_id).collect();
-    let mut kept: Vec<Record> = records.into_iter().filter(is_known).collect();
-    let mut alive = BTreeSet::new();
-    for record in &mut kept {
-        match record {
-            Record::Put(key) => {
-                key.enabled &= !is_ended;
-                alive.insert(key.id);
-            }
-            Record::Deleted { id } => drop(alive.remove(id)),
-            Record::Used(_) | Record::NextId(_) => {}
+    let secrets = SECRETS.iter().map(|name| (copied, *name));
+    let operators = (!is_ended).then_some((from, operators::FILE));
+    for (folder, name) in secrets.chain(operators) {
+        if folder.join(name).exists() {
+            copy_file(&folder.join(name), &to.join("auth").join(name), name)?;
         }
     }
-    if !kept.is_empty() {
-        KeyLog::rewrite(&to.join(KEYS), &kept)?;
+    let (mut kept, mut unknown) = (0, 0);
+    key::retain(&mut wanted, |key| {
+        let is_known = views.accounts().address(key.account) == Some(&key.address);
+        key.enabled &= !is_ended;
+        kept += usize::from(is_known);
+        unknown += usize::from(!is_known);
+        is_known
+    })?;
+    if is_ended || !is_whole {
+        listen_key::end_all(&mut wanted);
     }
     if is_ended {
         let accounts = 1..views.accounts().len() as AccountId;
-        logout::end_all(&to.join(logout::FILE), accounts, Clock::SYSTEM.now_s())?;
+        wanted = logout::end_all(wanted, accounts, Clock::SYSTEM.now_s())?;
     }
-    Ok(Keys { kept: alive.len(), unknown: unknown.len() })
+    let persist = PersistConfig { directory: journal, ..boot::persist_config(config, &Clock::SYSTEM) };
+    let disk = Disk::open(&persist.directory, persist.method(), persist.any_file_system)?;
+    let lock = disk.lock()?;
+    side::change(Arc::new(disk), &lock, &persist, ENGINE_VERSION, |_| Ok::<_, PersistError>(wanted))?;
+    Ok(Keys { kept, unknown })
+}
+
+/// What stands in a journal, and in the files of earlier versions in a folder `auth`.
+fn with_files(mut side: SideStore, folder: &Path) -> Result<SideStore> {
+    former_files::enter(folder, &mut side)?;
+    Ok(side)
 }
 
 /// Whether keys are those of a later moment of the same deployment: each key that there ever was by then is still there, or gone.
-fn is_later(records: &[Record], before: &[Record]) -> bool {
-    let key = |record: &Record| match record {
-        Record::Put(key) => Some((key.id, key.hash)),
-        _ => None,
+fn is_later(now: &SideStore, then: &SideStore) -> Result<bool> {
+    let hashes = |side: &SideStore| -> Result<BTreeMap<u64, [u8; 32]>> {
+        Ok(key::records(side)?.into_iter().map(|key| (key.id, key.hash)).collect())
     };
-    let (now, then): (BTreeMap<_, _>, BTreeMap<_, _>) =
-        (records.iter().filter_map(key).collect(), before.iter().filter_map(key).collect());
-    let next = |records: &[Record]| records.iter().map(Record::next_id).max().unwrap_or(1);
-    next(records) >= next(before) && then.iter().all(|(id, hash)| now.get(id).is_none_or(|now| now == hash))
+    let (held, before) = (hashes(now)?, hashes(then)?);
+    let is_whole = before.iter().all(|(id, hash)| held.get(id).is_none_or(|held| held == hash));
+    Ok(is_whole && key::next_id(now)? >= key::next_id(then)?)
 }
 
 /// The manifest of a copy, every file compared with it.

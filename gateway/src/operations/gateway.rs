@@ -20,7 +20,7 @@ pub(super) fn write(page: &mut Page, shared: &Shared) {
     connections(page, shared);
     page.gauge(
         "ringside_key_logs_failed",
-        "Files of API keys, keys of user streams and logouts that are not written any more before a restart",
+        "Kinds of credentials (API keys, keys of user streams, logouts) that are not kept any more before a restart",
         shared.edge.auth.failed_logs(),
     );
 }

@@ -47,7 +47,7 @@ const TASKS_OF_A_TURN: u32 = 512;
 /// again when its answer is written: of so many requests that still lies in the processor's own cache, of four times as many it
 /// has to be fetched again.
 const READY_OF_A_TURN: usize = 64;
-/// How often it is noted in the key file when keys were last used.
+/// How often it is noted when keys were last used.
 const NOTE_KEY_USES: Duration = Duration::from_secs(60);
 
 /// Makes the context of one worker. Runs on the worker's own thread, inside its runtime, so it may spawn local tasks.
@@ -223,7 +223,7 @@ async fn accept_all(
     }
 }
 
-/// Notes in the key files, now and then, when keys were last used and which streams renewed theirs.
+/// Notes now and then when keys were last used and which streams renewed theirs.
 async fn note_key_uses(shared: Arc<Shared>) {
     let mut times = tokio::time::interval(NOTE_KEY_USES);
     times.tick().await;

@@ -1,7 +1,6 @@
 //! Keys of user streams through REST: their life, their ends, who may ask, what survives (`perpetual.md` 10).
 
 use crate::exchange::venue::Venue;
-use ringside_auth::Authenticator;
 use serde_json::json;
 
 const PATH: &str = "/fapi/v1/listenKey";
@@ -79,13 +78,13 @@ fn keys_survive_a_restart_and_lie_sealed() {
     venue.call(1, "PUT", PATH, "");
     venue.call(2, "DELETE", PATH, "");
     // What a process that starts now finds in the same folder, this one being killed without a word.
-    let config = &venue.exchange.shared.config;
-    let (auth, _) = Authenticator::open(&config.auth()).unwrap();
+    let auth = venue.exchange.reopened();
     let now_ms = venue.exchange.clock.now_ms();
     let found = auth.listen_keys.find(&kept, now_ms + HOUR_MS - 1).unwrap();
     assert_eq!((found.account(), found.is_active(now_ms + HOUR_MS)), (1, false));
     assert!(auth.listen_keys.find(&ended, now_ms).is_none());
-    let bytes = std::fs::read(config.data_dir.join("auth/listen_keys.log")).unwrap();
+    let mut bytes = Vec::new();
+    venue.exchange.credentials.side().save(&mut bytes);
     assert!(!bytes.windows(64).any(|window| window == kept.as_bytes() || window == ended.as_bytes()));
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod socket;
 pub(crate) mod transcript;
 pub(crate) mod venue;
 
+use ringside_auth::credential_log::{CredentialLog, HeldCredentials};
 use ringside_auth::operators::Operators;
 use ringside_auth::{self, Authenticator};
 use ringside_chain::proof::Proofs;
@@ -55,6 +56,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct Exchange {
     /// What the server's workers share.
     pub(crate) shared: Arc<Shared>,
+    /// Credentials that are kept.
+    pub(crate) credentials: Arc<HeldCredentials>,
     /// The clock of server and matcher.
     pub(crate) clock: Clock,
     server: Option<Server>,
@@ -160,6 +163,12 @@ impl Answer {
     }
 }
 
+/// Who asks, of these credentials.
+fn authenticator(config: &Config, credentials: &Arc<HeldCredentials>) -> Authenticator {
+    let kept: Arc<dyn CredentialLog> = credentials.clone();
+    Authenticator::open(&config.auth(), &credentials.side(), &kept).expect("keys").0
+}
+
 impl Exchange {
     /// An empty exchange that runs.
     pub(crate) fn start() -> Exchange {
@@ -182,7 +191,8 @@ impl Exchange {
         configure(&mut config);
         let config = Arc::new(config);
         let clock = Clock::manual(START_S * 1000);
-        let (auth, _) = Authenticator::open(&config.auth()).expect("keys");
+        let credentials = Arc::new(HeldCredentials::default());
+        let auth = authenticator(&config, &credentials);
         let router = Arc::new(Router::new(ROUTES).expect("a router"));
         let edge = Edge::new(&config, auth, Default::default());
         let shared = Arc::new(Shared::new(config, clock.clone(), edge, 1));
@@ -198,6 +208,7 @@ impl Exchange {
         let server = Server::start(shared.clone(), router, vec![make]).expect("a server");
         let mut exchange = Exchange {
             shared,
+            credentials,
             clock,
             server: Some(server),
             stages: None,
@@ -267,6 +278,11 @@ impl Exchange {
     /// Views that hold nothing yet, and keep what this exchange's keep.
     fn no_views(&self) -> Views {
         if self.is_recent { Views::new(Retention::Window(0)) } else { Views::default() }
+    }
+
+    /// Who asks, as a process would know that starts now in the same folder.
+    pub(crate) fn reopened(&self) -> Authenticator {
+        authenticator(&self.shared.config, &self.credentials)
     }
 
     /// Joins rings and stages around a recovered state, as boot does.

@@ -3,6 +3,7 @@
 //! egress would, at the other end of the lane.
 
 use ringside_auth::Authenticator;
+use ringside_auth::credential_log::{CredentialLog, HeldCredentials};
 use ringside_commands::clock::Clock;
 use ringside_commands::ingress::{CommandProducer, EngineState, Reply};
 use ringside_core::command::{
@@ -15,6 +16,7 @@ use ringside_core::ids::{FIRST_PERPETUAL, padded};
 use ringside_core::money::{AMOUNT_UNIT, Price, UNIT};
 use ringside_core::reject::Reject;
 use ringside_core::ring::{self, Consumer, Mapping, Options, Wait};
+use ringside_core::side::SideStore;
 use ringside_gateway::config::Config;
 use ringside_gateway::config::feed::Table;
 use ringside_gateway::feed;
@@ -72,7 +74,8 @@ impl Rig {
         std::fs::write(&path, format!("data_dir = \"{}\"\n{file}", folder.display())).expect("a file");
         let config = Config::load(Some(&path), std::iter::empty()).expect("a configuration");
         let config = Arc::new(config);
-        let (auth, _) = Authenticator::open(&config.auth()).expect("keys");
+        let kept: Arc<dyn CredentialLog> = Arc::new(HeldCredentials::default());
+        let (auth, _) = Authenticator::open(&config.auth(), &SideStore::default(), &kept).expect("keys");
         let edge = Edge::new(&config, auth, CancellationToken::new());
         let shared = Arc::new(Shared::new(config, Clock::SYSTEM, edge, 1));
         let options = Options { capacity: 64, consumers: 1, start: 1, wait: Wait::Park };

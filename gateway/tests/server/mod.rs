@@ -4,8 +4,10 @@
 
 use ringside_auth::Authenticator;
 use ringside_auth::cidr::Cidr;
+use ringside_auth::credential_log::{CredentialLog, HeldCredentials};
 use ringside_auth::key::NewKey;
 use ringside_commands::clock::Clock;
+use ringside_core::side::SideStore;
 use ringside_gateway::api::Route;
 use ringside_gateway::config::{Config, Value};
 use ringside_gateway::server::router::Router;
@@ -58,7 +60,8 @@ impl TestServer {
         configure(&mut config);
         let config = Arc::new(config);
         let clock = Clock::manual(START_MS);
-        let (auth, _) = Authenticator::open(&config.auth()).expect("keys");
+        let kept: Arc<dyn CredentialLog> = Arc::new(HeldCredentials::default());
+        let (auth, _) = Authenticator::open(&config.auth(), &SideStore::default(), &kept).expect("keys");
         let router = Arc::new(Router::new(tables).expect("a router"));
         let edge = Edge::new(&config, auth, Default::default());
         let workers = config.worker_count();

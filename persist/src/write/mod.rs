@@ -9,6 +9,6 @@ pub mod encoder;
 pub(crate) mod flusher;
 pub mod journal;
 pub(crate) mod segment_pool;
-pub mod side;
 pub(crate) mod settled;
+pub mod side;
 pub mod status;

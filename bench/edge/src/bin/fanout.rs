@@ -16,11 +16,13 @@ use anyhow::{Result, ensure};
 use clap::Parser;
 use futures_util::{SinkExt, StreamExt};
 use ringside_auth::Authenticator;
+use ringside_auth::credential_log::{CredentialLog, HeldCredentials};
 use ringside_bench::report::{self, ForeignLoad, bar};
 use ringside_bench::workload::{Shape, Stamper, Workload};
 use ringside_commands::clock::Clock;
 use ringside_commands::ingress::EngineState;
 use ringside_core::event::{self, Event};
+use ringside_core::side::SideStore;
 use ringside_core::{Engine, EngineConfig};
 use ringside_gateway::config::Config;
 use ringside_gateway::egress::{CommandEvents, Listener};
@@ -169,7 +171,8 @@ fn run_ours(count: usize, commands: &Commands) -> Result<(f64, Vec<Utf8Bytes>)> 
         weight_per_minute: u32::MAX,
         ..Config::default()
     });
-    let (auth, _) = Authenticator::open(&config.auth())?;
+    let kept: Arc<dyn CredentialLog> = Arc::new(HeldCredentials::default());
+    let (auth, _) = Authenticator::open(&config.auth(), &SideStore::default(), &kept)?;
     let edge = Edge::new(&config, auth, Default::default());
     let shared = Arc::new(Shared::new(config, Clock::SYSTEM, edge, 1));
     let make: MakeWorker = Box::new({
