@@ -19,6 +19,7 @@ mod mirror;
 mod mounted;
 mod resume;
 mod secrets;
+mod sizing;
 mod supervised;
 mod tools;
 mod upgrade;

@@ -1,0 +1,212 @@
+//! What a venue needs of memory and disk: the table in `scripts/operations/README.md` is what a running exchange takes, within a fifth.
+
+use crate::metrics::samples;
+use crate::process::{ADMIN_KEY, Folder, Running, address, get, log_in, start_with, stop};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+
+const ACCOUNTS: u32 = 8_000;
+const TRADERS: u8 = 32;
+const ORDERS: usize = 200;
+const TRADES: usize = 4_000;
+/// Requests of the phases below go over so many connections.
+const CONNECTIONS: usize = 8;
+
+/// A connection that is kept.
+struct Client(BufReader<TcpStream>);
+
+impl Client {
+    fn new(address: &str) -> Client {
+        Client(BufReader::new(TcpStream::connect(address).unwrap()))
+    }
+
+    fn send(&mut self, method: &str, path: &str, header: &str, body: &str) -> String {
+        let len = body.len();
+        let json = "Content-Type: application/json";
+        let head =
+            format!("{method} {path} HTTP/1.1\r\nHost: test\r\n{header}\r\n{json}\r\nContent-Length: {len}");
+        self.0.get_mut().write_all(format!("{head}\r\n\r\n{body}").as_bytes()).unwrap();
+        let (mut line, mut status, mut length) = (String::new(), String::new(), 0);
+        while line != "\r\n" {
+            line.clear();
+            assert!(self.0.read_line(&mut line).unwrap() > 0, "an answer");
+            if status.is_empty() {
+                status.clone_from(&line);
+            }
+            if let Some(text) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                length = text.trim().parse().unwrap();
+            }
+        }
+        let mut answer = vec![0; length];
+        self.0.read_exact(&mut answer).unwrap();
+        let answer = String::from_utf8(answer).unwrap();
+        assert!(status.starts_with("HTTP/1.1 200"), "{status}: {answer}");
+        answer
+    }
+}
+
+/// Has each connection do its share of `count` things.
+fn share(address: &str, count: usize, each: impl Fn(&mut Client, usize) + Sync) {
+    std::thread::scope(|scope| {
+        for first in 0..CONNECTIONS {
+            let each = &each;
+            scope.spawn(move || {
+                let mut client = Client::new(address);
+                (first..count).step_by(CONNECTIONS).for_each(|number| each(&mut client, number));
+            });
+        }
+    });
+}
+
+fn wallet(number: u32) -> String {
+    format!("0x{number:040x}")
+}
+
+fn start(folder: &Folder) -> (Running, String) {
+    let (child, told) = start_with(&folder.0, |command| {
+        command.env("RINGSIDE_ADMIN_KEY", ADMIN_KEY).env("RINGSIDE_ACKNOWLEDGE", "written");
+        for limit in ["WEIGHT_PER_MINUTE", "ORDERS_PER_TEN_SECONDS", "ORDERS_PER_MINUTE"] {
+            command.env(format!("RINGSIDE_{limit}"), "1000000000");
+        }
+    });
+    (child, address(&told, "running on"))
+}
+
+/// Bytes of memory that a process has for itself.
+fn memory(child: &Running) -> f64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.0.id())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<f64>().unwrap() * 1_024.0
+}
+
+/// Bytes of the files in a folder.
+fn files(folder: &Path) -> f64 {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    entries.map(|entry| entry.metadata().unwrap().len() as f64).sum()
+}
+
+/// Bytes of the newest snapshot: one is written at every stop.
+fn newest_snapshot(data: &Path) -> f64 {
+    let entries = std::fs::read_dir(data.join("journal")).unwrap().map(|entry| entry.unwrap().path());
+    let snapshots = entries.filter(|path| path.extension().is_some_and(|extension| extension == "snapshot"));
+    std::fs::metadata(snapshots.max().unwrap()).unwrap().len() as f64
+}
+
+/// Rows of the table: bytes by what they are of.
+fn table() -> BTreeMap<String, f64> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/operations/README.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let section = text.split("\n## Sizing\n").nth(1).expect("a section").split("\n## ").next().unwrap();
+    let rows = section.lines().filter(|line| line.starts_with("| ")).skip(1);
+    rows.map(|row| {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        (cells[1].to_owned(), cells[2].replace(',', "").parse().unwrap_or_else(|_| panic!("{row}")))
+    })
+    .collect()
+}
+
+#[test]
+fn the_sizing_table_is_what_an_exchange_takes() {
+    let folder = Folder::new("sizing");
+    let admin = format!("X-API-Key: {ADMIN_KEY}");
+    let mut found = BTreeMap::new();
+    let mut add = |name: &str, bytes: f64, count: usize| {
+        found.insert(name.to_owned(), bytes / count as f64);
+    };
+    let journal = |address: &str| {
+        let page = samples(&get(address, "/metrics", &[&admin]));
+        (page["ringside_journal_bytes_total"], page["ringside_journal_durable_sequence"])
+    };
+    let credit = |client: &mut Client, wallet: &str, token: &str| {
+        let body = json!({"user_address": wallet, "token": token, "amount": "10000000"});
+        client.send("POST", "/api/v1/admin/spot/balances/credit", &admin, &body.to_string());
+    };
+
+    // Each phase begins with a start, so that every one has a snapshot behind it.
+    let (child, address) = start(&folder);
+    stop(child);
+    let data = folder.0.as_path();
+    let mut snapshot = newest_snapshot(data);
+    let mut archive = files(&data.join("archive"));
+    let mut grown = |found: &mut f64, now: f64| now - std::mem::replace(found, now);
+    drop(address);
+
+    let (child, address) = start(&folder);
+    let before = memory(&child);
+    share(&address, ACCOUNTS as usize, |client, number| {
+        credit(client, &wallet(1 << 20 | number as u32), "USDT")
+    });
+    add("an account with a balance: memory", memory(&child) - before, ACCOUNTS as usize);
+    stop(child);
+    add(
+        "an account with a balance: snapshot",
+        grown(&mut snapshot, newest_snapshot(data)),
+        ACCOUNTS as usize,
+    );
+    grown(&mut archive, files(&data.join("archive")));
+
+    let (child, address) = start(&folder);
+    let traders: Vec<String> = (1..=TRADERS).map(|wallet| log_in(&address, wallet)).collect();
+    let mut client = Client::new(&address);
+    for trader in &traders {
+        let token = trader.rsplit(' ').next().unwrap();
+        let claims = jsonwebtoken::dangerous::insecure_decode::<serde_json::Value>(token).unwrap().claims;
+        for asset in ["DF", "USDT"] {
+            credit(&mut client, claims["sub"].as_str().unwrap(), asset);
+        }
+    }
+    let order = |side: &str, price: &str| {
+        json!({"symbol": "DFUSDT", "side": side, "type": "limit", "price": price, "quantity": "50"})
+            .to_string()
+    };
+    // Tables have their room by the second time.
+    let orders = usize::from(TRADERS) * ORDERS;
+    let place = || {
+        share(&address, orders, |client, number| {
+            let price = format!("0.{}", 1_000 + number / 32);
+            client.send(
+                "POST",
+                "/api/v1/spot/orders",
+                &traders[number % traders.len()],
+                &order("buy", &price),
+            );
+        });
+    };
+    let (before, (bytes, commands)) = (memory(&child), journal(&address));
+    place();
+    add("an open order: memory", memory(&child) - before, orders);
+    let (bytes_after, commands_after) = journal(&address);
+    add("a command, hundreds a second: journal", bytes_after - bytes, (commands_after - commands) as usize);
+    stop(child);
+    add("an open order: snapshot", grown(&mut snapshot, newest_snapshot(data)), orders);
+    grown(&mut archive, files(&data.join("archive")));
+
+    let (child, address) = start(&folder);
+    share(&address, traders.len(), |client, number| {
+        client.send("DELETE", "/api/v1/spot/orders?symbol=DFUSDT", &traders[number], "");
+    });
+    stop(child);
+    add("an order that ended: archive", grown(&mut archive, files(&data.join("archive"))), orders);
+
+    let (child, address) = start(&folder);
+    let mut client = Client::new(&address);
+    for _ in 0..TRADES {
+        client.send("POST", "/api/v1/spot/orders", &traders[0], &order("sell", "0.2"));
+        client.send("POST", "/api/v1/spot/orders", &traders[1], &order("buy", "0.2"));
+    }
+    stop(child);
+    add("a trade, with both its orders: archive", grown(&mut archive, files(&data.join("archive"))), TRADES);
+
+    let table = table();
+    for (name, found) in &found {
+        eprintln!("{name}: {found:.0}, the table says {:?}", table.get(name));
+    }
+    assert!(found.keys().eq(table.keys()));
+    for (name, found) in found {
+        let said = table[&name];
+        assert!((found - said).abs() <= 0.2 * said, "{name}: {found:.0} bytes, where the table says {said}");
+    }
+}
