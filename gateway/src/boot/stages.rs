@@ -8,7 +8,6 @@
 //! The follower reads the files of the journal in the background and feeds the archive; the restocker keeps memory ready for the
 //! views; the keeper writes down what is kept for user streams.
 
-use super::credentials::JournalLog;
 use super::error::BootError;
 use super::keeper::{Keeper, Teller};
 use crate::config::{Acknowledge, Config, StorageKind, Threading, WaitKind};
@@ -42,6 +41,7 @@ use ringside_persist::recover::recovery::{Recovered, Report, recover_in};
 use ringside_persist::storage::disk::{Disk, Lock};
 use ringside_persist::turns;
 use ringside_persist::write::journal::Journaller;
+use ringside_persist::write::side::SideWriter;
 use ringside_persist::write::status::JournalStatus;
 use ringside_views::archive::archiver::Archiver;
 use ringside_views::archive::readers::Readers;
@@ -359,11 +359,11 @@ fn make_ring<T: Slot>(
 impl Stages {
     /// Joins and starts everything behind the ports. The views of `shared` show what was recovered; replies go to `ports`, which get
     /// their lanes here, all but the last: that one is the process's own, and its lane is given back, for what is to be
-    /// published before anything else. Pushes go to the registry, changes of credentials by `log` to the journal.
+    /// published before anything else. Pushes go to the registry, `begin` is given who hands entries to the journal.
     pub(super) fn start(
         rebuilt: Rebuilt,
         shared: &Shared,
-        log: &JournalLog,
+        begin: impl FnOnce(SideWriter),
         ports: &[Arc<ReplyQueue>],
     ) -> Result<Started, BootError> {
         let (config, clock, views) = (&shared.config, &shared.clock, shared.views.clone());
@@ -422,7 +422,7 @@ impl Stages {
             Some(source) => Journaller::mirrored(recovered.journal, journal_out, source.clone(), true)?,
         };
         let journal = journaller.status();
-        log.begin(journaller.side_writer());
+        begin(journaller.side_writer());
         let persist = persist_config(config, clock);
         let mirrored = match source {
             None => None,

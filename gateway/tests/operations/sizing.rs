@@ -131,7 +131,7 @@ fn the_sizing_table_is_what_an_exchange_takes() {
     let data = folder.0.as_path();
     let mut snapshot = newest_snapshot(data);
     let mut archive = files(&data.join("archive"));
-    let mut grown = |found: &mut f64, now: f64| now - std::mem::replace(found, now);
+    let grown = |found: &mut f64, now: f64| now - std::mem::replace(found, now);
     drop(address);
 
     let (child, address) = start(&folder);
