@@ -286,7 +286,7 @@ fn credentials_of_an_earlier_version_are_taken_along_once() {
 
     // The same as files, and a journal that knows nothing of it.
     let journal = folder.0.join("journal");
-    let whole = side::read(&journal).unwrap();
+    let whole = side::read(&journal).unwrap().unwrap();
     let record: Value = serde_json::from_slice(whole.of_kind(API_KEY).next().unwrap().1).unwrap();
     let (account, before_s) = whole.of_kind(LOGOUT).next().unwrap();
     let account = u32::from_le_bytes(account.try_into().unwrap());
@@ -324,7 +324,7 @@ fn credentials_of_an_earlier_version_are_taken_along_once() {
         stop(child);
         assert!(files.iter().all(|(name, _)| !folder.0.join("auth").join(name).exists()));
         // But for when the key was used last.
-        let found = side::read(&journal).unwrap();
+        let found = side::read(&journal).unwrap().unwrap();
         for kind in [API_KEY, NEXT_API_KEY, LOGOUT] {
             assert!(found.of_kind(kind).eq(taken.of_kind(kind)), "{written} {gone}: {kind}");
         }

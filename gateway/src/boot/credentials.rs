@@ -74,7 +74,8 @@ pub(super) fn held(journal: &Path) -> Result<SideStore, BootError> {
     match is_blank(journal) {
         // Recovery founds one, or refuses to.
         true => Ok(SideStore::default()),
-        false => Ok(side::read(journal)?),
+        // One that a first start did not come to begin has none.
+        false => Ok(side::read(journal)?.unwrap_or_default()),
     }
 }
 

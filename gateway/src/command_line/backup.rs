@@ -274,6 +274,11 @@ struct Keys {
     unknown: usize,
 }
 
+/// What stands beside the commands of a journal.
+fn kept(journal: &Path) -> std::result::Result<SideStore, PersistError> {
+    side::read(journal)?.ok_or_else(|| PersistError::Missing { reason: "there is no journal".to_owned() })
+}
+
 /// Makes the folder `auth` of the data folder `to` of a copy's, `copied`, or of a newer one, and has the journal there hold the
 /// credentials that are good from now on. Keys of user streams live for an hour: an earlier moment has none.
 fn restore_auth(
@@ -286,12 +291,12 @@ fn restore_auth(
 ) -> Result<Keys> {
     let is_ended = *credentials == Credentials::Ended;
     let journal = to.join("journal");
-    let before = with_files(side::read(&journal)?, copied)?;
+    let before = with_files(kept(&journal)?, copied)?;
     let (from, mut wanted) = match credentials {
         Credentials::Ended | Credentials::OfCopy => (copied, before),
         Credentials::Of(newer) => {
             let beside = newer.parent().map(|folder| folder.join("journal")).filter(|path| path.is_dir());
-            let side = beside.map_or(Ok(SideStore::default()), |beside| side::read(&beside))?;
+            let side = beside.map_or(Ok(SideStore::default()), |beside| kept(&beside))?;
             let side = with_files(side, newer)?;
             ensure!(
                 is_later(&side, &before)?,

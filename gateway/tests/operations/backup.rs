@@ -44,7 +44,7 @@ fn order(address: &str, trader: &str, price: &str) -> u16 {
 
 /// Small segments and snapshots every second, so that a few seconds have several of each.
 fn small(command: &mut Command) {
-    command.env("RINGSIDE_SEGMENT_LEN", "16KiB").env("RINGSIDE_SNAPSHOT_INTERVAL", "1s");
+    command.env("RINGSIDE_SEGMENT_LEN", "64KiB").env("RINGSIDE_SNAPSHOT_INTERVAL", "1s");
 }
 
 /// Copies leave out the secrets, which an operator keeps elsewhere.

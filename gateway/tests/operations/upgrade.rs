@@ -24,7 +24,7 @@ fn small(command: &mut Command) {
     command
         .env("RINGSIDE_ADMIN_KEY", ADMIN_KEY)
         .env("RINGSIDE_HISTORY_WINDOW", "16")
-        .env("RINGSIDE_SEGMENT_LEN", "16KiB")
+        .env("RINGSIDE_SEGMENT_LEN", "64KiB")
         .env("RINGSIDE_SNAPSHOT_INTERVAL", "1s");
 }
 

@@ -15,17 +15,14 @@ use ringside_core::side::SideStore;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What stands there at the end of the journal in `directory`, whose engine may be running.
+/// What stands there at the end of the journal in `directory`, whose engine may be running; nothing where none was begun.
 ///
-/// Errors: I/O, damage; the journal does not reach back to a snapshot or to its first command; there is none.
-pub fn read(directory: &Path) -> Result<SideStore, PersistError> {
+/// Errors: I/O, damage; the journal does not reach back to a snapshot or to its first command.
+pub fn read(directory: &Path) -> Result<Option<SideStore>, PersistError> {
     let disk = Disk::open_existing(directory)?;
     beside_engine(&disk, |is_running| {
         let survey = Survey { is_running, ..survey(&disk)? };
-        match find(&disk, &survey)? {
-            Some((side, _)) => Ok(side),
-            None => Err(PersistError::Missing { reason: "there is no journal".to_owned() }),
-        }
+        Ok(find(&disk, &survey)?.map(|(side, _)| side))
     })
 }
 

@@ -10,6 +10,7 @@
 use crate::config::PersistConfig;
 use crate::format::record::{SEAL_LEN, side_len};
 use crate::format::segment::DATA_START;
+use crate::storage::BLOCK_LEN;
 use crate::write::encoder::{Encoder, SideRoom};
 use crate::write::status::{JournalStatus, Pressure};
 use ringside_core::ring::Doorbell;
@@ -151,9 +152,11 @@ pub(crate) struct Intake {
 pub(crate) fn channel(config: &PersistConfig, status: Arc<JournalStatus>) -> (SideWriter, Intake, Doorbell) {
     let (sender, requests) = sync_channel(REQUESTS);
     let bell = Doorbell::new();
-    // Half a segment: the other half is for the command that comes before.
-    let room = (config.batch_len as u64).min((config.segment_len - DATA_START) / 2);
-    let len_max = room as usize - SEAL_LEN;
+    // Half a segment: the other half is for the command that comes before, whose batch may stand behind a seal that attests the last
+    // segment. One of two blocks has room for those alone.
+    let room = config.segment_len - DATA_START;
+    let room = (config.batch_len as u64).min(room / 2).min(room - 2 * BLOCK_LEN as u64);
+    let len_max = (room as usize).saturating_sub(SEAL_LEN);
     let intake =
         Intake { requests, under_way: None, waiting: VecDeque::new(), closed: 0, stored: 0, blocked: None };
     (SideWriter { requests: sender, bell: bell.clone(), status, len_max }, intake, bell)

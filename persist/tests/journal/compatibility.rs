@@ -194,7 +194,7 @@ fn entries_beside_the_commands_are_written_and_read_as_ever() {
         SideEntry::put(2, &[9; 64], vec![4; 101]),
     ];
     let disk = Faulty::new(1);
-    let config = config();
+    let config = PersistConfig { segment_len: 24 << 10, ..config() };
     let mut session = Session::open(Arc::new(disk.clone()), &config).unwrap();
     session.journaller.side_writer().append(entries.to_vec(), Purpose::Grants).unwrap().forget();
     session.settle();
