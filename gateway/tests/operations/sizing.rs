@@ -1,4 +1,5 @@
-//! What a venue needs of memory and disk: the table in `scripts/operations/README.md` is what a running exchange takes, within a fifth.
+//! What a venue needs of memory and disk: the table in `scripts/operations/README.md` is what a running exchange takes, within a fifth; what the
+//! allocator keeps of memory differs from run to run, so that is a bound.
 
 use crate::metrics::samples;
 use crate::process::{ADMIN_KEY, Folder, Running, address, get, log_in, start_with, stop};
@@ -139,7 +140,7 @@ fn the_sizing_table_is_what_an_exchange_takes() {
     share(&address, ACCOUNTS as usize, |client, number| {
         credit(client, &wallet(1 << 20 | number as u32), "USDT")
     });
-    add("an account with a balance: memory", memory(&child) - before, ACCOUNTS as usize);
+    add("an account with a balance: memory, at most", memory(&child) - before, ACCOUNTS as usize);
     stop(child);
     add(
         "an account with a balance: snapshot",
@@ -177,7 +178,7 @@ fn the_sizing_table_is_what_an_exchange_takes() {
     };
     let (before, (bytes, commands)) = (memory(&child), journal(&address));
     place();
-    add("an open order: memory", memory(&child) - before, orders);
+    add("an open order: memory, at most", memory(&child) - before, orders);
     let (bytes_after, commands_after) = journal(&address);
     add("a command, hundreds a second: journal", bytes_after - bytes, (commands_after - commands) as usize);
     stop(child);
@@ -207,6 +208,8 @@ fn the_sizing_table_is_what_an_exchange_takes() {
     assert!(found.keys().eq(table.keys()));
     for (name, found) in found {
         let said = table[&name];
-        assert!((found - said).abs() <= 0.2 * said, "{name}: {found:.0} bytes, where the table says {said}");
+        let is_right =
+            if name.ends_with("at most") { found <= said } else { (found - said).abs() <= 0.2 * said };
+        assert!(is_right, "{name}: {found:.0} bytes, where the table says {said}");
     }
 }
