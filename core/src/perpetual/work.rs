@@ -8,10 +8,10 @@
 //! Every command has one for what it asks for itself.
 //!
 //! What is left over waits in the state: orders to be trimmed here, triggers in batches by market (`triggers.rs`), expiries in their
-//! heaps, funding, settlement and remainders of a changed lot in their market, hours in their queue, liquidations in the marks of `liquidation_index.rs`, a
-//! loss that is shared with those who share it (`shortfall.rs`). Funding and settlement come before liquidations: nobody is judged with
-//! an unpaid hour, or a position that has a price already, and no liquidation goes on before all are done, nor before a loss that is
-//! shared is shared to the end.
+//! heaps, funding, settlement and remainders of a changed lot in their market, hours of volume in their queue, liquidations in the marks
+//! of `liquidation_index.rs`, a loss that is shared with those who share it (`shortfall.rs`). Funding and settlement come before
+//! liquidations: nobody is judged with an unpaid hour, or a position that has a price already, and no liquidation goes on before all are
+//! done, nor before a loss that is shared is shared to the end. Hours of volume come last.
 
 use super::{State, markets_in};
 use crate::command::MarginMode;

@@ -3,8 +3,9 @@
 //!
 //! Like API keys they are no command. They are kept sealed ([`CredentialLog`]), one entry for each account, and found by the hash of
 //! their text. A key that was answered, and its end, are durable before the answer; renewals by requests as well. Renewals by
-//! activity on a stream are noted at most once a minute, all together, and not waited for: after a crash such a key may end up to two minutes early. Which connection listens with a key is not known here: a
-//! connection holds the [`ListenKey`] and asks it whether it still lives.
+//! activity on a stream are noted at most once a minute, all together, and not waited for: after a crash such a key may end up to two
+//! minutes early. Which connection listens with a key is not known here: a connection holds the [`ListenKey`] and asks it whether it
+//! still lives.
 
 use crate::credential_log::{Change, CredentialLog, CredentialLogError, LISTEN_KEY, number};
 use crate::seal::{SealError, Sealer};
