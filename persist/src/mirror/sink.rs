@@ -146,10 +146,8 @@ impl Sink {
         }
         let (segment_len, position) = match &end {
             None => (config.segment_len, Position { segment: 0, offset: 0 }),
-            Some(End { current, place }) => {
-                let Position { segment, offset } =
-                    Position { segment: current.header.number, offset: place.offset };
-                (current.header.segment_len, Position { segment, offset })
+            Some(End { current: Current { header, .. }, place }) => {
+                (header.segment_len, Position { segment: header.number, offset: place.offset })
             }
         };
         let last = end.as_ref().map_or(0, |end| end.place.last.sequence);
