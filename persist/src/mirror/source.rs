@@ -20,6 +20,7 @@ use ringside_core::gate::Gate;
 use ringside_core::ids::Sequence;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -68,6 +69,8 @@ struct State {
     is_live: bool,
     queue: VecDeque<Live>,
     queued: usize,
+    /// Who waits for an entry beside the commands, and up to where the mirror has to hold everything for it.
+    told: VecDeque<(Position, SyncSender<()>)>,
 }
 
 /// A batch on its way to the mirror.
@@ -99,6 +102,7 @@ impl Source {
             is_live: false,
             queue: VecDeque::new(),
             queued: 0,
+            told: VecDeque::new(),
         };
         Source {
             gate,
@@ -149,7 +153,13 @@ impl Source {
     }
 
     /// Lets pass what is durable on both sides, or here where that is enough.
-    fn release(&self, state: &State) {
+    fn release(&self, state: &mut State) {
+        let State { told, reached, .. } = state;
+        while let Some((_, told)) = told.pop_front_if(|(position, _)| !self.is_awaited || position <= reached)
+        {
+            // Nobody may be waiting any more.
+            let _ = told.send(());
+        }
         let through = if self.is_awaited { state.local.min(state.mirrored) } else { state.local };
         if through > self.gate.durable() {
             self.gate.publish_durable(through);
@@ -171,7 +181,7 @@ impl Source {
         (state.mirrored, state.reached, state.segment_len) = (sequence, reached, segment_len);
         state.waiting_since = (state.local > sequence).then(Instant::now);
         self.is_connected.store(true, Ordering::Relaxed);
-        self.release(&state);
+        self.release(&mut state);
         state.connection
     }
 
@@ -191,7 +201,7 @@ impl Source {
         }
         (state.mirrored, state.reached) = (sequence, reached);
         state.waiting_since = (state.local > sequence).then(Instant::now);
-        self.release(&state);
+        self.release(&mut state);
     }
 }
 
@@ -207,7 +217,7 @@ impl Settled for Source {
         if state.local > state.mirrored {
             state.waiting_since.get_or_insert_with(Instant::now);
         }
-        self.release(&state);
+        self.release(&mut state);
         if !self.is_connected.load(Ordering::Relaxed) {
             return;
         }
@@ -228,6 +238,17 @@ impl Settled for Source {
         }
         drop(state);
         self.wake();
+    }
+
+    fn show(&self, told: SyncSender<()>) {
+        let mut state = self.lock();
+        let position = state.position;
+        state.told.push_back((position, told));
+        self.release(&mut state);
+    }
+
+    fn give_up(&self) {
+        self.lock().told.clear();
     }
 
     fn failed(&self) {

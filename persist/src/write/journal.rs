@@ -158,7 +158,7 @@ impl Journaller {
             flushing.start().map_err(PersistError::io("start", "a thread of the journal"))?;
         }
         // The ring's is the first: see `doorbells`.
-        let (side_writer, sides, side_bell) = side::channel(&config, status.clone());
+        let (side_writer, sides, side_bell) = side::channel(&config, status.clone(), settled.clone());
         let bells = vec![consumer.doorbell(), flushing.bell(), supply.bell(), side_bell];
         Ok(Journaller {
             free: (0..BATCHES).map(|_| Encoder::room(config.batch_len)).collect(),

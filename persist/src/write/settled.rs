@@ -5,6 +5,7 @@ use crate::format::segment::SegmentHeader;
 use crate::write::status::Position;
 use ringside_core::gate::Gate;
 use ringside_core::ids::Sequence;
+use std::sync::mpsc::SyncSender;
 
 /// A batch that is durable.
 pub(crate) struct Synced<'a> {
@@ -33,6 +34,10 @@ pub(crate) trait Settled: Send + Sync {
     fn stored(&self, sequence: Sequence);
     /// The next batch is durable.
     fn synced(&self, batch: &Synced<'_>);
+    /// Somebody waits for an entry beside the commands, in a batch that was told of: to be told once it may be shown.
+    fn show(&self, told: SyncSender<()>);
+    /// Whoever still waits for an entry waits in vain.
+    fn give_up(&self);
     /// The journal has failed: nothing will be told any more.
     fn failed(&self);
 }
@@ -45,6 +50,13 @@ impl Settled for Gate {
     fn synced(&self, batch: &Synced<'_>) {
         self.publish_durable(batch.last);
     }
+
+    fn show(&self, told: SyncSender<()>) {
+        // Nobody may be waiting any more.
+        let _ = told.send(());
+    }
+
+    fn give_up(&self) {}
 
     fn failed(&self) {
         self.halt();

@@ -2,16 +2,17 @@
 //!
 //! ```text
 //!  SideWriter::append ──▶ channel ──▶ journaller: between commands, into the same batches
-//!         Receipt     ◀── release ◀── the batch is stored
+//!         Receipt     ◀── release ◀── the batch is stored, and where else it has to be
 //! ```
 //! *Stored* is what the disk says of a batch. *Released* is what the writer waits for: only then may anybody be told of the entry. Alone
-//! on a host the two are the same moment ([`Intake::stored`]); where a batch has to be elsewhere too, the second is later, and is there.
+//! on a host the two are the same moment; beside a mirror that replies wait for the second is later ([`Settled::show`] of its source).
 
 use crate::config::PersistConfig;
 use crate::format::record::{SEAL_LEN, side_len};
 use crate::format::segment::DATA_START;
 use crate::storage::BLOCK_LEN;
 use crate::write::encoder::{Encoder, SideRoom};
+use crate::write::settled::Settled;
 use crate::write::status::{JournalStatus, Pressure};
 use ringside_core::ring::Doorbell;
 use ringside_core::side::SideEntry;
@@ -146,10 +147,15 @@ pub(crate) struct Intake {
     stored: u64,
     /// The next entry waits for more than the end of the batch under way.
     blocked: Option<SideRoom>,
+    settled: Arc<dyn Settled>,
 }
 
 /// The two ends for a journal of these settings.
-pub(crate) fn channel(config: &PersistConfig, status: Arc<JournalStatus>) -> (SideWriter, Intake, Doorbell) {
+pub(crate) fn channel(
+    config: &PersistConfig,
+    status: Arc<JournalStatus>,
+    settled: Arc<dyn Settled>,
+) -> (SideWriter, Intake, Doorbell) {
     let (sender, requests) = sync_channel(REQUESTS);
     let bell = Doorbell::new();
     // Half a segment: the other half is for the command that comes before, whose batch may stand behind a seal that attests the last
@@ -157,8 +163,8 @@ pub(crate) fn channel(config: &PersistConfig, status: Arc<JournalStatus>) -> (Si
     let room = config.segment_len - DATA_START;
     let room = (config.batch_len as u64).min(room / 2).min(room - 2 * BLOCK_LEN as u64);
     let len_max = (room as usize).saturating_sub(SEAL_LEN);
-    let intake =
-        Intake { requests, under_way: None, waiting: VecDeque::new(), closed: 0, stored: 0, blocked: None };
+    let waiting = VecDeque::new();
+    let intake = Intake { requests, under_way: None, waiting, closed: 0, stored: 0, blocked: None, settled };
     (SideWriter { requests: sender, bell: bell.clone(), status, len_max }, intake, bell)
 }
 
@@ -232,24 +238,30 @@ impl Intake {
         self.closed += 1;
     }
 
-    /// The next batch is stored here, and on one host released by that.
+    /// The next batch is stored here.
     pub(crate) fn stored(&mut self) {
         self.stored += 1;
         self.release(self.stored);
     }
 
-    /// What is in the batches up to this one may be shown.
+    /// What is in the batches up to this one may be shown, as far as this host goes.
     fn release(&mut self, through: u64) {
         while let Some((_, told)) = self.waiting.pop_front_if(|(batch, _)| *batch <= through) {
-            // Nobody may be waiting any more.
-            let _ = told.send(());
+            self.settled.show(told);
         }
     }
 
     /// Nothing is written any more: whoever waits is told so.
     pub(crate) fn end(&mut self) {
         self.waiting.clear();
+        self.settled.give_up();
         self.under_way = None;
         while self.requests.try_recv().is_ok() {}
+    }
+}
+
+impl Drop for Intake {
+    fn drop(&mut self) {
+        self.end();
     }
 }

@@ -4,6 +4,7 @@
 use crate::common::{Count, Ledger, Session, for_each_seed, random_command, recover_ledger, small_config};
 use ringside_core::agent::Agent;
 use ringside_core::ids::Sequence;
+use ringside_core::side::SideEntry;
 use ringside_persist::config::PersistConfig;
 use ringside_persist::error::PersistError;
 use ringside_persist::format::segment;
@@ -18,6 +19,7 @@ use ringside_persist::storage::Storage;
 use ringside_persist::storage::disk::Lock;
 use ringside_persist::storage::faulty::{Faulty, Plan, Random};
 use ringside_persist::write::journal::Journaller;
+use ringside_persist::write::side::{Purpose, SideError};
 use ringside_persist::write::status::{JournalStatus, Pressure};
 use std::sync::Arc;
 use std::time::Duration;
@@ -384,6 +386,15 @@ fn replies_wait_for_a_mirror_that_is_to_be_waited_for() {
     link.pump_all(&mut sink);
     assert_eq!((leader.source.pressure(), leader.session.gate.durable()), (Pressure::None, before + 21));
 
+    // So do entries beside the commands, and whoever waits for one is told when the journal ends before.
+    let writer = leader.session.journaller.side_writer();
+    let entry = |id: &[u8]| vec![SideEntry::put(1, id, vec![7; 100])];
+    let receipt = writer.append(entry(b"a"), Purpose::Grants).unwrap();
+    leader.session.settle();
+    assert_eq!(receipt.is_released(), Ok(false), "it is on one disk only");
+    link.pump_all(&mut sink);
+    assert_eq!(receipt.is_released(), Ok(true), "on both");
+
     // What it was not given it cannot have.
     let ahead = Head { sequence: before + 22, ..sink.synced() };
     assert!(matches!(link.feed.synced(&ahead), Err(FeedError::Nonsense(_))));
@@ -394,6 +405,11 @@ fn replies_wait_for_a_mirror_that_is_to_be_waited_for() {
     assert!(leader.source.figures().is_connected);
     drop(second);
     assert!(!leader.source.figures().is_connected);
+    let receipt = writer.append(entry(b"b"), Purpose::Grants).unwrap();
+    leader.session.settle();
+    assert_eq!(receipt.is_released(), Ok(false));
+    drop(leader);
+    assert_eq!(receipt.is_released(), Err(SideError::Ended));
 }
 
 #[test]
