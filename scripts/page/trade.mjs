@@ -323,9 +323,10 @@ async function showPosition(page, mark, shoot) {
 async function showHistories(page) {
   await tab(page, 'order-history');
   for (const words of ['Trailing stop', 'Take profit limit', 'Canceled', 'Filled']) await row(page, '#order-history', words).first().waitFor();
-  assert.ok((await page.locator('#order-history tr').count()) > KINDS.length);
+  await page.locator('#order-history tr').nth(KINDS.length).waitFor();
   await tab(page, 'fills');
-  assert.ok((await row(page, '#fills', 'BTCUSDT').count()) >= 4 && (await row(page, '#fills', 'DFUSDT').count()) >= 1);
+  await row(page, '#fills', 'BTCUSDT').nth(3).waitFor();
+  await row(page, '#fills', 'DFUSDT').first().waitFor();
   await tab(page, 'funding');
   await page.locator('#funding-rows').waitFor({ state: 'attached' });
   await until(page, () => /Realised, 7 days/.test(document.querySelector("#summary")?.textContent) && !/Realised, 7 days0\.00/.test(document.querySelector('#summary')?.textContent));
