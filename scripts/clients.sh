@@ -15,8 +15,11 @@ bots="freqtrade nautilus nautilus_rust hummingbot"
 [ "$1" != all ] || set -- $quick $bots
 build_exchange "${RINGSIDE:-}"
 
-# A fresh exchange with two funded traders, and the client's scenario against it.
+# A fresh exchange with two funded traders, and the client's scenario against it. Candles and funding begin anew with the
+# hour: an exchange that started before it would have an hour's rate that the scenarios do not expect.
 try() {
+    local left=$((3600 - $(date +%s) % 3600))
+    [ $left -ge 120 ] || sleep $((left + 1))
     start_exchange
     local keys
     fund_traders 10000

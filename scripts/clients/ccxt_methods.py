@@ -3,7 +3,6 @@ for a trigger; batches; which refusal is which of its exceptions, also under the
 ccxt.pro watches."""
 
 import asyncio
-import time
 
 import ccxt
 import ccxt.pro
@@ -251,9 +250,6 @@ async def watched(venue):
 
 def main():
     venue = Venue()
-    # Candles and funding begin anew with the hour.
-    left = 3600 - time.time() % 3600
-    time.sleep(left + 1 if left < 60 else 0)
     one = by_ccxt(venue.url, venue.key)
     one.load_markets()
     history(one, venue.other)
