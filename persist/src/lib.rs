@@ -17,7 +17,7 @@
 //!
 //! - [`mod@format`]: the bytes of a record and of a segment. [`storage`]: file operations, real ones and a double that breaks.
 //! - [`write`]: commands onto the disk. [`read`]: journals read back, looked through and judged.
-//! - [`mirror`]: a second host that holds the same files.
+//! - [`mirror`]: a second host that holds the same files. [`quorum`]: several that agree on them.
 //! - [`recover`]: from a directory to a running engine; snapshots, the second engine that writes them, copies.
 //! - [`archive`]: history that has left memory, behind one trait; the embedded store.
 //! - [`config`], [`error`]: settings, and why it stopped. [`turns`]: what its threads ask of the scheduler.
@@ -29,6 +29,7 @@ pub mod config;
 pub mod error;
 pub mod format;
 pub mod mirror;
+pub mod quorum;
 pub mod read;
 pub mod recover;
 pub mod storage;

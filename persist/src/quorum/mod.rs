@@ -1,0 +1,5 @@
+//! Several hosts that agree: the journal is the log of a consensus (`raft`), one sealed batch an entry.
+//!
+//! Not here: sockets, encryption, clocks (`gateway/mirror`).
+
+pub use raft::eraftpb::Message;
