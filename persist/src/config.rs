@@ -43,6 +43,15 @@ pub enum Method {
     Direct,
 }
 
+/// What a leader of a cluster begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Term {
+    /// Its number, which is the epoch.
+    pub number: u32,
+    /// Number of the last batch in the log.
+    pub index: u64,
+}
+
 /// The settings. `PersistConfig::new` gives the defaults.
 #[derive(Clone, Debug)]
 pub struct PersistConfig {
@@ -85,6 +94,8 @@ pub struct PersistConfig {
     pub durable_mark: Option<Sequence>,
     /// Id of a journal that does not exist yet; `None`: drawn at random. For tests that compare bytes.
     pub journal_id: Option<[u8; 16]>,
+    /// The term of the cluster in which this start leads; `None`: it is alone.
+    pub term: Option<Term>,
     /// Time of this start, nanoseconds of the UNIX epoch, for the command that opens the epoch.
     pub opened_at_ns: i64,
 }
@@ -110,6 +121,7 @@ impl PersistConfig {
             any_file_system: false,
             durable_mark: None,
             journal_id: None,
+            term: None,
             opened_at_ns: 0,
         }
     }

@@ -93,6 +93,12 @@ pub enum PersistError {
         /// What it is, and what can be done.
         reason: String,
     },
+    /// What a member of a cluster cannot do, or nobody else in its folder.
+    #[error("cluster: {reason}")]
+    Member {
+        /// What it is, and what can be done.
+        reason: String,
+    },
     /// A file that must stay was taken away, or another put in its place.
     #[error(
         "journal: {file} is no longer where it was: it was removed, moved or replaced while the exchange ran. What is \

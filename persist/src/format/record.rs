@@ -135,9 +135,11 @@ pub struct Seal {
     pub batch_len: u64,
     /// Commands in the batch.
     pub command_count: u64,
-    /// Zeros, and refused where they are not: room for what a replicated log says of a batch (its index, the index committed when
-    /// it was sealed, the digest of an earlier batch's events, the index of that one).
-    pub reserved: [u64; 4],
+    /// Its number in the log of a cluster, from 1, dense; 0 where it was written alone.
+    pub index: u64,
+    /// Zeros, and refused where they are not: room for what else a replicated log says of a batch (the index committed when it was
+    /// sealed, the digest of an earlier batch's events, the index of that one).
+    pub reserved: [u64; 3],
 }
 
 /// A body's room: `len` rounded up to a multiple of 64.
@@ -410,7 +412,7 @@ mod tests {
     fn pads_and_seals_come_back() {
         let mut room = Room([0xaa; 1024]);
         let last = Last { sequence: 10, time_ns: 11 };
-        let seal = Seal { digest: [1; 16], batch_len: 2, command_count: 3, reserved: [0; 4] };
+        let seal = Seal { digest: [1; 16], batch_len: 2, command_count: 3, index: 0, reserved: [0; 3] };
         let pad_len = stamp().pad(&mut room.0, 192, last, 0);
         let seal_len = stamp().seal(&mut room.0[pad_len..], &seal, last, 192);
         assert_eq!((pad_len, seal_len), (192, SEAL_LEN));
@@ -482,12 +484,12 @@ mod tests {
     #[test]
     fn a_seal_that_says_more_than_this_version_knows_is_not_taken_for_one() {
         let mut room = Room([0; 1024]);
-        for place in 0..5 {
+        for place in 0..4 {
             let reserved = std::array::from_fn(|index| u64::from(index == place) << 63);
-            let seal = Seal { digest: [1; 16], batch_len: 2, command_count: 3, reserved };
+            let seal = Seal { digest: [1; 16], batch_len: 2, command_count: 3, index: 7, reserved };
             stamp().seal(&mut room.0, &seal, Last::default(), 0);
             link(&mut room.0, salt(), 5, 0, SEAL_LEN);
-            let class = if place < 4 { Class::Unknown } else { Class::Seal };
+            let class = if place < 3 { Class::Unknown } else { Class::Seal };
             assert_eq!(parse(&room.0, salt()).expect("valid").class(), class, "word {place}");
         }
     }

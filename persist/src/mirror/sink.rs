@@ -5,27 +5,24 @@
 
 use crate::config::{PersistConfig, mode_name};
 use crate::error::PersistError;
-use crate::format::segment::{self, SegmentHeader};
 use crate::mirror::frame::{FrameKind, Head};
 use crate::mirror::mark::{self, Mark};
 use crate::mirror::source::segment_mark;
-use crate::read::replay::{Place, Reader, Step};
+use crate::read::replay::{Reader, Step};
 use crate::read::survey::{Survey, survey};
-use crate::read::tail::{follows, walk};
+use crate::read::tail::walk;
 use crate::recover::snapshot_store;
 use crate::storage::disk::Lock;
-use crate::storage::{Access, BLOCK_LEN, Buffer, File, Storage};
+use crate::storage::{Access, Buffer, File, Storage};
 use crate::write::append;
+use crate::write::copy::{Copier, CopyError, End};
 use crate::write::flusher::Current;
-use crate::write::segment_pool::{SegmentPool, Stock};
 use crate::write::status::{JournalStatus, Position};
 use ringside_core::gate::Gate;
 use ringside_core::ids::Sequence;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a segment is waited for that is being allocated.
-const SPARE_WAIT: Duration = Duration::from_secs(5);
 /// How often it is noted how far the leader has come: a few syncs, for which records wait.
 const NOTED: Duration = Duration::from_secs(10);
 
@@ -61,10 +58,7 @@ pub struct Sink {
     config: PersistConfig,
     status: Arc<JournalStatus>,
     gate: Arc<Gate>,
-    pool: Option<SegmentPool>,
-    pool_len: u64,
-    is_threaded: bool,
-    end: Option<End>,
+    copier: Copier,
     /// The journal has something behind its end.
     is_torn: bool,
     /// The folder bears the mark.
@@ -84,18 +78,22 @@ pub struct Sink {
     _lock: Lock,
 }
 
-/// Where it ends.
-struct End {
-    current: Current,
-    place: Place,
-}
-
 /// A snapshot on its way.
 struct Receiving {
     file: Arc<dyn File>,
     name: String,
     at: u64,
     len: u64,
+}
+
+impl From<CopyError> for SinkError {
+    fn from(error: CopyError) -> SinkError {
+        match error {
+            CopyError::Persist(error) => SinkError::Persist(error),
+            CopyError::Unfit(what) => SinkError::Unfit(what),
+            CopyError::Full => SinkError::Full,
+        }
+    }
 }
 
 impl Sink {
@@ -152,15 +150,15 @@ impl Sink {
         };
         let last = end.as_ref().map_or(0, |end| end.place.last.sequence);
         let newest = survey.snapshots.iter().filter_map(|name| snapshot_store::sequence_of(name)).max();
+        let status = Arc::new(JournalStatus::new(segment_len, position, config.shed_after));
+        let gate = Arc::new(Gate::new(last));
+        let journal_id = end.as_ref().map_or([0; 16], |end| end.current.header.journal_id);
         Ok(Sink {
-            status: Arc::new(JournalStatus::new(segment_len, position, config.shed_after)),
-            gate: Arc::new(Gate::new(last)),
+            copier: Copier::new(storage.clone(), config, status.clone(), gate.clone(), is_threaded, end),
+            status,
+            gate,
             config: config.clone(),
-            pool: None,
-            pool_len: 0,
-            is_threaded,
-            journal_id: end.as_ref().map_or([0; 16], |end| end.current.header.journal_id),
-            end,
+            journal_id,
             is_torn,
             is_marked: survey.is_mirror,
             is_welcome: false,
@@ -193,7 +191,7 @@ impl Sink {
 
     /// Whether there is something that an engine can start from: a first segment of which something is durable.
     pub fn has_journal(&self) -> bool {
-        self.is_marked && self.end.is_some()
+        self.is_marked && self.copier.end.is_some()
     }
 
     /// Id of the journal; zeros where there is none yet.
@@ -207,7 +205,7 @@ impl Sink {
     /// Errors: I/O; damage.
     pub fn skips(&self) -> Result<Vec<Sequence>, PersistError> {
         let survey = Survey { is_running: true, ..survey(self.storage.as_ref())? };
-        let last = self.end.as_ref().map_or(0, |end| end.place.last.sequence);
+        let last = self.copier.end.as_ref().map_or(0, |end| end.place.last.sequence);
         let newest =
             survey.snapshots.iter().filter_map(|name| snapshot_store::sequence_of(name)).max().unwrap_or(0);
         if survey.segments.is_empty() || newest > last {
@@ -222,7 +220,7 @@ impl Sink {
     pub fn hello(&mut self) -> Head {
         (self.is_welcome, self.pending_len, self.snapshot) = (false, 0, None);
         let head = Head::new(FrameKind::Hello, self.journal_id);
-        let Some(End { current, place }) = &self.end else { return head };
+        let Some(End { current, place }) = &self.copier.end else { return head };
         Head {
             segment: current.header.number,
             offset: place.offset,
@@ -236,7 +234,7 @@ impl Sink {
     /// Up to where its disk holds everything.
     pub fn synced(&self) -> Head {
         let head = Head::new(FrameKind::Synced, self.journal_id);
-        let Some(End { current, place }) = &self.end else { return head };
+        let Some(End { current, place }) = &self.copier.end else { return head };
         Head { segment: current.header.number, offset: place.offset, sequence: place.last.sequence, ..head }
     }
 
@@ -281,7 +279,7 @@ impl Sink {
         self.noted = None;
         self.hear(head.sequence)?;
         self.is_marked = true;
-        if let Some(End { current, place }) = &self.end
+        if let Some(End { current, place }) = &self.copier.end
             && std::mem::take(&mut self.is_torn)
         {
             let file = self
@@ -290,30 +288,9 @@ impl Sink {
                 .map_err(PersistError::io("open", &current.name))?;
             append::wipe(self.storage.as_ref(), file.as_ref(), &current.header, place.offset)?;
         }
-        if self.pool_len != segment_len {
-            // The one before gives its spares up.
-            self.pool = None;
-            let survey = survey(self.storage.as_ref())?;
-            let config = PersistConfig { segment_len, ..self.config.clone() };
-            let stock = append::stock(self.storage.as_ref(), &config, &survey)?;
-            self.pool = Some(self.pool_of(segment_len, stock)?);
-            self.pool_len = segment_len;
-        }
+        self.copier.expect(segment_len)?;
         self.is_welcome = true;
         Ok(())
-    }
-
-    fn pool_of(&self, segment_len: u64, stock: Stock) -> Result<SegmentPool, PersistError> {
-        SegmentPool::start(
-            self.is_threaded,
-            self.storage.clone(),
-            segment_len,
-            self.config.spares,
-            stock,
-            self.status.clone(),
-            self.gate.clone(),
-        )
-        .map_err(PersistError::io("start", "a thread of the journal"))
     }
 
     /// The leader has come so far. That is noted now and then, for a promotion to tell.
@@ -329,7 +306,7 @@ impl Sink {
 
     /// A piece of the snapshot that an empty mirror begins with. It gets its name once all of it is sound.
     fn take_snapshot(&mut self, head: &Head, payload: &[u8]) -> Result<(), SinkError> {
-        if self.end.is_some() {
+        if self.copier.end.is_some() {
             return Err(SinkError::Unfit("there is a journal already".to_owned()));
         }
         let name = snapshot_store::name_of(head.sequence);
@@ -366,81 +343,12 @@ impl Sink {
     }
 
     fn begin_segment(&mut self, head: &Head, payload: &[u8]) -> Result<(), SinkError> {
-        let unfit = |what: String| Err(SinkError::Unfit(what));
-        let header = match SegmentHeader::decode(payload) {
-            Ok(header) => header,
-            Err(reason) => return unfit(format!("the header of segment {}: {reason}", head.segment)),
-        };
-        if header.journal_id != self.journal_id || header.number != head.segment {
-            return unfit(format!("the header of segment {} is that of another", head.segment));
-        }
-        if header.encode()[..BLOCK_LEN] != *payload || segment::check(&header).is_err() {
-            return unfit(format!("the header of segment {} says what none says", head.segment));
-        }
-        match &self.end {
-            Some(End { current, place }) => {
-                if place.offset != current.header.segment_len || header.number != current.header.number + 1 {
-                    return unfit(format!(
-                        "segment {} is begun amid segment {}",
-                        header.number, current.header.number
-                    ));
-                }
-                if let Err(error) = follows(place, &header) {
-                    return unfit(error.to_string());
-                }
-            }
-            None if header.number == 1 => {
-                let start = crate::format::checksum::chain_start(&self.journal_id);
-                if header.first_seq != 1 || header.entering_chain != start {
-                    return unfit("the first segment does not begin as a journal does".to_owned());
-                }
-            }
-            None if self.since.is_some_and(|since| header.first_seq <= since) => {}
-            None => {
-                return unfit(format!(
-                    "segment {} is not the first, and no snapshot came before it",
-                    header.number
-                ));
-            }
-        }
-        let spare = self.spare(header.segment_len)?;
-        let current = Current::begin(self.storage.as_ref(), &spare, header, || false);
-        let current =
-            current.map_err(|error| if error.is_full() { SinkError::Full } else { error.into() })?;
-        self.status.segment_begins();
-        self.end = Some(End { place: Place::start_of(&header), current });
-        Ok(())
-    }
-
-    /// The name of an allocated file of this length.
-    fn spare(&mut self, segment_len: u64) -> Result<String, SinkError> {
-        let Some(pool) = self.pool.as_ref().filter(|_| segment_len == self.pool_len) else {
-            // Segments of a length that the leader makes no more.
-            let name = segment::spare_name(u64::MAX);
-            return match segment::allocate(self.storage.as_ref(), &name, segment_len) {
-                Err(error) if error.is_full() => Err(SinkError::Full),
-                made => Ok(made.map(|()| name)?),
-            };
-        };
-        let begun = Instant::now();
-        loop {
-            pool.work()?;
-            if let Some(error) = self.status.take_failure() {
-                return Err(error.into());
-            }
-            if let Some(name) = pool.take() {
-                return Ok(name);
-            }
-            if begun.elapsed() > SPARE_WAIT || !self.is_threaded {
-                return Err(SinkError::Full);
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        Ok(self.copier.begin(self.journal_id, head.segment, payload, self.since)?)
     }
 
     /// Whole batches, or a piece of them: those are kept until the rest is here.
     fn take_records(&mut self, head: &Head, payload: &[u8]) -> Result<bool, SinkError> {
-        let Some(End { current, place }) = &self.end else {
+        let Some(End { current, place }) = &self.copier.end else {
             return Err(SinkError::Unfit("records came before a segment was begun".to_owned()));
         };
         let header = current.header;
@@ -473,43 +381,16 @@ impl Sink {
         Ok(true)
     }
 
-    /// Checks the first `len` bytes of what is pending, and makes them durable.
+    /// Makes the first `len` bytes of what is pending durable.
     fn write(&mut self, len: usize) -> Result<(), SinkError> {
-        let Some(End { current, place }) = &mut self.end else { unreachable!("a segment was begun") };
-        let Current { file, name, header, .. } = &*current;
         let bytes = std::mem::replace(&mut self.pending, Buffer::zeroed(0));
-        let mut reader = Reader::of_bytes(file.clone(), *header, *place, bytes, len);
-        let bad = loop {
-            match reader.step()? {
-                Step::Record(_) => {}
-                Step::End => break None,
-                Step::Bad(bad) => break Some(bad),
-            }
-        };
-        let next = reader.place();
-        if let Some(bad) = bad {
-            return Err(SinkError::Unfit(format!(
-                "the record of sequence {} at byte {} of segment {}: {}",
-                bad.sequence, bad.offset, header.number, bad.flaw
-            )));
-        }
-        if next.batch_start != next.offset {
-            return Err(SinkError::Unfit(format!(
-                "no seal at byte {} of segment {}",
-                next.offset, header.number
-            )));
-        }
         let begun = self.status.flush_begins();
-        let bytes = reader.into_bytes();
-        file.write_at(place.offset, &bytes[..len]).map_err(PersistError::io("write", name))?;
-        file.sync().map_err(PersistError::io("sync", name))?;
-        current.check_name(self.storage.as_ref())?;
-        self.pending = bytes;
-        *place = next;
-        let position = Position { segment: header.number, offset: next.offset };
-        self.status.flush_ends(position, len as u64, header.segment_len, begun, None);
-        self.gate.publish_written(next.last.sequence);
-        self.gate.publish_durable(next.last.sequence);
+        self.pending = self.copier.write(bytes, len, |_| Ok(()))?;
+        let Some(End { current, place }) = &self.copier.end else { unreachable!("it was written to") };
+        let position = Position { segment: current.header.number, offset: place.offset };
+        self.status.flush_ends(position, len as u64, current.header.segment_len, begun, None);
+        self.gate.publish_written(place.last.sequence);
+        self.gate.publish_durable(place.last.sequence);
         Ok(())
     }
 }

@@ -49,6 +49,8 @@ pub struct Place {
     pub batch_start: u64,
     /// Commands of the batch so far.
     pub batch_commands: u64,
+    /// Number of the last batch in the log of a cluster; 0 where it is not known, or has none.
+    pub index: u64,
 }
 
 impl Place {
@@ -61,6 +63,7 @@ impl Place {
             epoch: header.epoch,
             batch_start: DATA_START,
             batch_commands: 0,
+            index: 0,
         }
     }
 }
@@ -286,14 +289,17 @@ impl Reader {
                 .update(&self.window[self.window_at + (self.digested - self.window_start) as usize..at]);
             self.digested = offset;
             let digest = checksum::truncated(self.digest.finalize());
+            let follows = seal.index == 0 || self.place.index == 0 || seal.index == self.place.index + 1;
             if (seal.digest, seal.batch_len, seal.command_count)
                 != (digest, offset - batch_start, batch_commands)
+                || !follows
             {
                 return Ok(Step::Bad(self.bad(Flaw::Seal, false)));
             }
             self.digest.reset();
             (self.digested, self.piece_end) = (end, end + PIECE_LEN);
             (self.place.batch_start, self.place.batch_commands) = (end, 0);
+            self.place.index = seal.index;
             chain = checksum::chain(digest);
         } else if end >= self.piece_end {
             let piece = self.at(self.digested)..self.at(self.piece_end);

@@ -4,6 +4,7 @@ use crate::error::PersistError;
 use crate::format::checksum;
 use crate::format::segment::{self, ReadHeader, SegmentHeader};
 use crate::mirror::mark;
+use crate::quorum::vote;
 use crate::recover::snapshot_store;
 use crate::storage::{Access, BLOCK_LEN, Buffer, Storage, read_whole, write_whole};
 use ringside_core::ids::Sequence;
@@ -26,6 +27,8 @@ pub struct Survey {
     pub is_running: bool,
     /// The folder is a mirror's: nothing of its own is written to its journal.
     pub is_mirror: bool,
+    /// The folder is a member's of a cluster: what is written to its journal is agreed on.
+    pub is_member: bool,
 }
 
 /// What the epoch file says.
@@ -78,6 +81,8 @@ pub fn survey(storage: &dyn Storage) -> Result<Survey, PersistError> {
             survey.leftovers.push(name);
         } else if name == mark::NAME {
             survey.is_mirror = true;
+        } else if name == vote::NAME {
+            survey.is_member = true;
         } else if name == EPOCH_NAME {
             survey.epoch = read_epoch(storage)?;
         }
@@ -92,13 +97,17 @@ impl Survey {
         &self.segments[index].header
     }
 
-    /// Whether commands of its own may be written here.
+    /// Whether commands of its own may be written here, by a leader of a cluster or by whoever is alone.
     ///
-    /// Errors: [`PersistError::Mirror`].
-    pub fn check_own(&self) -> Result<(), PersistError> {
-        match self.is_mirror {
-            false => Ok(()),
-            true => Err(PersistError::Mirror { reason: mark::NOT_OWN.to_string() }),
+    /// Errors: [`PersistError::Mirror`], [`PersistError::Member`].
+    pub fn check_own(&self, leads: bool) -> Result<(), PersistError> {
+        if self.is_mirror {
+            return Err(PersistError::Mirror { reason: mark::NOT_OWN.to_string() });
+        }
+        match (self.is_member, leads) {
+            (true, false) => Err(PersistError::Member { reason: vote::NOT_ALONE.to_string() }),
+            (false, true) => Err(PersistError::Member { reason: vote::NO_MEMBER.to_string() }),
+            _ => Ok(()),
         }
     }
 

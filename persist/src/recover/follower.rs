@@ -315,8 +315,11 @@ impl<M: Machine, F: Fold> Follower<M, F> {
             return Ok(());
         }
         let names = self.storage.list().map_err(PersistError::io("list", "the directory"))?;
+        // What is not agreed on may be cut.
+        let until = if self.journal.is_held() { self.machine.sequence() } else { Sequence::MAX };
         let is_kept = |name: &String| {
-            segment::first_seq_of(name).is_some() || snapshot_store::sequence_of(name).is_some()
+            segment::first_seq_of(name).is_some_and(|first| first <= until)
+                || snapshot_store::sequence_of(name).is_some()
         };
         let names: BTreeSet<String> = names.into_iter().filter(is_kept).collect();
         let before = std::mem::replace(&mut self.files, names);
@@ -336,7 +339,7 @@ impl<M: Machine, F: Fold> Follower<M, F> {
 
     /// Bytes of the journal that are durable and not replayed.
     fn behind(&self) -> u64 {
-        let Position { segment, offset } = self.journal.durable();
+        let Position { segment, offset } = self.journal.shown();
         let (header, place) = (self.reader.header(), self.reader.place());
         (segment.saturating_sub(header.number) * header.segment_len + offset).saturating_sub(place.offset)
     }
@@ -415,13 +418,17 @@ impl<M: Machine, F: Fold> Follower<M, F> {
         *self.status.notice.lock().unwrap_or_else(PoisonError::into_inner) = Some(notice);
     }
 
-    /// Reads the next durable commands, as many as a step takes, or through the next snapshot that was found; gives the number of
+    /// Reads the next commands that may be shown, as many as a step takes, or through the next snapshot that was found; gives the number of
     /// records.
     fn read(&mut self) -> Result<usize, PersistError> {
         self.commands.clear();
         let mut count = 0;
-        let Position { segment, offset } = self.journal.durable();
-        let is_sealed = self.reader.header().number < segment;
+        let Position { segment, offset } = self.journal.shown();
+        let (number, place) = (self.reader.header().number, self.reader.place());
+        if (segment, offset) <= (number, place.offset) {
+            return Ok(0);
+        }
+        let is_sealed = number < segment;
         self.reader.extend(if is_sealed { self.reader.header().segment_len } else { offset });
         let (after, version) = (self.machine.sequence(), self.reader.header().engine_version);
         while count < STEP {

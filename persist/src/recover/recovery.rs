@@ -171,14 +171,14 @@ pub fn recover_in<M: Machine>(
     config.check()?;
     let started = Instant::now();
     let survey = survey(storage.as_ref())?;
-    survey.check_own()?;
+    survey.check_own(config.term.is_some())?;
     let mut state = rebuild::<M>(storage.as_ref(), &survey, config, machine, fold)?;
 
     let marked = match survey.epoch {
         EpochMark::Known { epoch, .. } => epoch,
         EpochMark::Absent | EpochMark::Damaged => 0,
     };
-    let epoch = marked.max(state.epoch) + 1;
+    let epoch = config.term.map_or(marked.max(state.epoch) + 1, |term| term.number);
     let mut appender = Appender::open(storage.clone(), config, &survey, state.end, M::version(), epoch)?;
     let mut opening = Command::new(OpenEpoch { epoch, reserved: 0 });
     opening.sequence = state.engine.sequence() + 1;

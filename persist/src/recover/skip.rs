@@ -56,7 +56,7 @@ pub fn skip_in<M: Machine>(
     config.check()?;
     let body = body(decision)?;
     let survey = survey(storage.as_ref())?;
-    survey.check_own()?;
+    survey.check_own(false)?;
     match rebuild::<M>(storage.as_ref(), &survey, config, machine, fold) {
         Err(PersistError::Poisoned { sequence, .. }) if sequence == decision.sequence => {}
         Err(PersistError::Poisoned { sequence, .. }) => {

@@ -239,7 +239,20 @@ fn genesis(
         Some(id) => id,
         None => random_id().map_err(PersistError::io("read", "/dev/urandom"))?,
     };
-    let header = SegmentHeader {
+    let header = first_header(config, engine_version, journal_id, 1);
+    let spare = take(storage, config.segment_len, config, stock)?;
+    Current::begin(storage, &spare, header, || false)?;
+    Ok((header, Place { epoch: 0, ..Place::start_of(&header) }))
+}
+
+/// Header of a journal's first segment.
+pub(crate) fn first_header(
+    config: &PersistConfig,
+    engine_version: u32,
+    journal_id: [u8; 16],
+    epoch: u32,
+) -> SegmentHeader {
+    SegmentHeader {
         magic: MAGIC,
         crc32c: 0,
         schema: SCHEMA,
@@ -249,16 +262,16 @@ fn genesis(
         first_seq: 1,
         entering_chain: checksum::chain_start(&journal_id),
         segment_len: config.segment_len,
-        epoch: 1,
+        epoch,
         engine_version,
         entering_time_ns: 0,
-    };
-    let spare = take(storage, config.segment_len, config, stock)?;
-    Current::begin(storage, &spare, header, || false)?;
-    Ok((header, Place { epoch: 0, ..Place::start_of(&header) }))
+    }
 }
 
-fn random_id() -> std::io::Result<[u8; 16]> {
+/// An id that no other journal has.
+///
+/// Errors: the system draws no numbers.
+pub(crate) fn random_id() -> std::io::Result<[u8; 16]> {
     use std::io::Read;
     let mut id = [0; 16];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut id)?;
@@ -276,7 +289,7 @@ fn repair(
 ) -> Result<Tail, PersistError> {
     let name = header.name();
     let file = storage.open(&name, Access::Repair).map_err(PersistError::io("open", &name))?;
-    let mut tail = Tail { header: *header, offset: place.offset, chain: place.chain, last: place.last };
+    let mut tail = Tail::at(*header, place);
     // The seal will attest what is before it, which a killed process may have left in the page cache.
     file.sync().map_err(PersistError::io("sync", &name))?;
     if place.offset > place.batch_start {

@@ -18,6 +18,7 @@ use crate::config::{PersistConfig, mode_code};
 use crate::format::checksum::{self, Salt};
 use crate::format::record::{self, COMMAND_LEN_MAX, Last, RECORD_LEN_MAX, SCHEMA, SEAL_LEN, Seal, Stamp};
 use crate::format::segment::{DATA_START, SegmentHeader};
+use crate::read::replay::Place;
 use crate::storage::{BLOCK_LEN, Buffer, streamed};
 use ringside_core::command::Command;
 use ringside_core::gate::GateMode;
@@ -35,6 +36,14 @@ pub struct Tail {
     pub chain: u64,
     /// The last command.
     pub last: Last,
+}
+
+impl Tail {
+    /// Behind the batch that ends at `place`.
+    pub(crate) fn at(header: SegmentHeader, place: &Place) -> Tail {
+        let Place { offset, chain, last, .. } = *place;
+        Tail { header, offset, chain, last }
+    }
 }
 
 /// Bytes ready to be written.
@@ -137,6 +146,8 @@ pub struct Encoder {
     command_count: u64,
     /// Entries beside the commands in the batch.
     side_count: u64,
+    /// Number of the batch in the log of a cluster; 0: it gets none.
+    index: u64,
     /// The last command before the batch.
     batch_seq: Sequence,
     /// What of the batch is no longer in `buffer`.
@@ -183,6 +194,7 @@ impl Encoder {
             mark: batch_start,
             command_count,
             side_count: 0,
+            index: config.term.map_or(0, |term| term.index + 1),
             batch_seq,
             digest,
         };
@@ -317,7 +329,8 @@ impl Encoder {
             digest: [0; 16],
             batch_len: self.start + self.used as u64 - self.batch_start,
             command_count: self.command_count,
-            reserved: [0; 4],
+            index: self.index,
+            reserved: [0; 3],
         };
         let distance = self.distance();
         let at = self.used - self.moved;
@@ -343,6 +356,7 @@ impl Encoder {
         self.batch_start = self.start;
         self.batch_seq = self.last.sequence;
         (self.command_count, self.side_count) = (0, 0);
+        self.index += u64::from(self.index > 0);
         self.is_fresh = false;
         self.roll_if_full();
         batch

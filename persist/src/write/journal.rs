@@ -15,6 +15,7 @@
 use crate::config::PersistConfig;
 use crate::error::PersistError;
 use crate::mirror::source::Source;
+use crate::quorum::link::Link;
 use crate::storage::disk::Lock;
 use crate::storage::{Buffer, Storage};
 use crate::turns;
@@ -122,6 +123,21 @@ impl Journaller {
         Journaller::start(is_threaded, journal, consumer, source)
     }
 
+    /// The same for a leader of a cluster: `link` moves the gate, by what is agreed on.
+    ///
+    /// Errors: as there.
+    pub fn led(
+        journal: Journal,
+        consumer: Consumer<Command>,
+        gate: Arc<Gate>,
+        link: Arc<Link>,
+        is_threaded: bool,
+    ) -> Result<Journaller, PersistError> {
+        let journaller = Journaller::start(is_threaded, journal, consumer, link.clone())?;
+        link.moves(gate, journaller.status());
+        Ok(journaller)
+    }
+
     /// The same without any thread of its own: everything happens in [`Agent::do_work`], which then blocks in syncs.
     /// For tests and simulations, where the same calls must do the same.
     ///
@@ -142,6 +158,9 @@ impl Journaller {
     ) -> Result<Journaller, PersistError> {
         let Journal { config, storage, lock, encoder, chain, current, position, stock } = journal;
         let status = Arc::new(JournalStatus::new(current.header.segment_len, position, config.shed_after));
+        if config.term.is_some() {
+            status.hold();
+        }
         let threads = PersistError::io("start", "a thread of the journal");
         let supply = SegmentPool::start(
             is_threaded,

@@ -34,6 +34,9 @@ pub struct Position {
 pub struct JournalStatus {
     started: Instant,
     durable: AtomicU64,
+    /// Up to where it may be read and shown, where somebody else says so.
+    shown: AtomicU64,
+    is_held: AtomicBool,
     spares: AtomicU64,
     is_refused: AtomicBool,
     /// The next segment has no name yet, for which there is no room.
@@ -54,13 +57,15 @@ pub struct JournalStatus {
     failure: Mutex<Option<PersistError>>,
 }
 
-// Orderings: figures for decisions that tolerate being late by one batch are Relaxed. `durable` is Release/Acquire:
+// Orderings: figures for decisions that tolerate being late by one batch are Relaxed. `durable` and `shown` are Release/Acquire:
 // whoever sees it reads the file up to there. `is_failed` is Release/Acquire with the failure behind its mutex.
 impl JournalStatus {
     pub(crate) fn new(segment_len: u64, durable: Position, shed_after: Duration) -> JournalStatus {
         JournalStatus {
             started: Instant::now(),
             durable: AtomicU64::new(durable.pack()),
+            shown: AtomicU64::new(0),
+            is_held: AtomicBool::new(false),
             spares: AtomicU64::new(0),
             is_refused: AtomicBool::new(false),
             is_name_refused: AtomicBool::new(false),
@@ -108,6 +113,29 @@ impl JournalStatus {
     /// Up to where the journal is durable.
     pub fn durable(&self) -> Position {
         Position::unpack(self.durable.load(Ordering::Acquire))
+    }
+
+    /// Up to where it may be read by what shows it or keeps it elsewhere: durable, and in a cluster agreed on.
+    pub fn shown(&self) -> Position {
+        match self.is_held() {
+            true => Position::unpack(self.shown.load(Ordering::Acquire)),
+            false => self.durable(),
+        }
+    }
+
+    /// Whether somebody else says up to where it may be read: what is behind that may be cut.
+    pub(crate) fn is_held(&self) -> bool {
+        self.is_held.load(Ordering::Acquire)
+    }
+
+    /// From now on somebody else says up to where it may be read.
+    pub(crate) fn hold(&self) {
+        self.is_held.store(true, Ordering::Release);
+    }
+
+    /// It may be read up to there.
+    pub(crate) fn show(&self, position: Position) {
+        self.shown.store(position.pack(), Ordering::Release);
     }
 
     /// Allocated segments not in use yet.

@@ -7,6 +7,7 @@ mod common;
 mod flow;
 
 mod beside;
+mod cluster;
 mod compatibility;
 mod crash;
 mod drills;

@@ -135,7 +135,7 @@ impl<'a> Record<'a> {
             PAD => Class::Pad,
             SEAL if self.is_schema_1() && len == schema_1::SEAL_BODY_LEN => Class::Seal,
             SEAL if !self.is_schema_1() && len == size_of::<Seal>() => match self.seal().reserved {
-                [0, 0, 0, 0] => Class::Seal,
+                [0, 0, 0] => Class::Seal,
                 _ => Class::Unknown,
             },
             SIDE if !self.is_schema_1() && self.side_parts().is_some() => Class::Side,

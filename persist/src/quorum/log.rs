@@ -1,0 +1,612 @@
+//! The journal as the log of a consensus: one sealed batch an entry. Knows which batch lies where, reads them for members who are
+//! behind, writes those of another leader, and cuts what others did not agree to.
+//!
+//! An entry's data are the bytes of its batch, and its context is the first block of the segment that the batch begins. The entry
+//! that `raft` begins a term with has neither: every member makes the same bytes of it.
+//!
+//! Batches that stand in a journal from before it was a cluster's have no number: they are the beginning that all members share.
+
+use crate::config::{PersistConfig, Term};
+use crate::error::PersistError;
+use crate::format::record::{Class, Last};
+use crate::format::segment::{self, DATA_START, SegmentHeader};
+use crate::quorum::vote::{self, Vote};
+use crate::read::replay::{Place, Reader, Step};
+use crate::read::survey::{Survey, survey};
+use crate::read::tail::{follows, walk};
+use crate::storage::{Access, BLOCK_LEN, Buffer, Storage};
+use crate::write::append;
+use crate::write::copy::{Copier, CopyError, End, whole_batches};
+use crate::write::encoder::{Encoder, Tail};
+use crate::write::flusher::Current;
+use crate::write::status::{JournalStatus, Position};
+use raft::eraftpb::{ConfState, Entry, HardState, Snapshot};
+use raft::{GetEntriesContext, RaftState, StorageError};
+use ringside_core::command::{AdvanceTime, Command};
+use ringside_core::gate::Gate;
+use ringside_core::ids::Sequence;
+use std::cell::Cell;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// Where a batch ends, and what goes on from there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct At {
+    pub(crate) term: u32,
+    pub(crate) segment: u64,
+    pub(crate) end: u64,
+    chain: u64,
+    pub(crate) last: Last,
+}
+
+impl At {
+    fn of(header: &SegmentHeader, place: &Place) -> At {
+        At {
+            term: place.epoch,
+            segment: header.number,
+            end: place.offset,
+            chain: place.chain,
+            last: place.last,
+        }
+    }
+
+    pub(crate) fn position(&self) -> Position {
+        Position { segment: self.segment, offset: self.end }
+    }
+
+    fn place(&self, index: u64) -> Place {
+        Place {
+            offset: self.end,
+            chain: self.chain,
+            last: self.last,
+            epoch: self.term,
+            batch_start: self.end,
+            batch_commands: 0,
+            index,
+        }
+    }
+}
+
+/// A batch that this member made: as the leader, to be proposed, or as the first of a term.
+pub(crate) struct Found {
+    pub(crate) index: u64,
+    pub(crate) context: Vec<u8>,
+    pub(crate) data: Vec<u8>,
+}
+
+/// The log; see the module's header.
+pub(crate) struct Log {
+    storage: Arc<dyn Storage>,
+    config: PersistConfig,
+    engine_version: u32,
+    status: Arc<JournalStatus>,
+    copier: Copier,
+    vote: Vote,
+    voters: Vec<u64>,
+    /// Number of the batch that those of `entries` come after, and where it ends, if there is anything.
+    base: u64,
+    base_at: Option<At>,
+    entries: VecDeque<At>,
+    /// Behind those: on the disk, and not taken up by the consensus yet.
+    ahead: VecDeque<At>,
+    /// By number.
+    headers: BTreeMap<u64, SegmentHeader>,
+    /// The first batch that can still be read: those before it went with their segments.
+    first: Cell<u64>,
+    failure: Cell<Option<PersistError>>,
+}
+
+impl Log {
+    /// Opens what lies in the folder of a member: ends a cut that was begun, checks everything, and wipes what stands behind the
+    /// last whole batch.
+    ///
+    /// Errors: it is no member's; rot; batches that are not numbered in turn; I/O.
+    pub(crate) fn open(
+        storage: Arc<dyn Storage>,
+        config: &PersistConfig,
+        engine_version: u32,
+        voters: &[u64],
+        is_threaded: bool,
+    ) -> Result<Log, PersistError> {
+        config.check()?;
+        let mut vote = vote::read(storage.as_ref())?;
+        if let Some(cut) = vote.cut {
+            cut_at(storage.as_ref(), cut)?;
+            vote.cut = None;
+            vote::write(storage.as_ref(), &vote)?;
+        }
+        let survey = without_empty_end(storage.as_ref())?;
+        let status = Arc::new(JournalStatus::new(
+            config.segment_len,
+            Position { segment: 0, offset: 0 },
+            config.shed_after,
+        ));
+        status.hold();
+        let mut log = Log {
+            copier: Copier::new(
+                storage.clone(),
+                config,
+                status.clone(),
+                Arc::new(Gate::new(0)),
+                is_threaded,
+                None,
+            ),
+            storage,
+            config: config.clone(),
+            engine_version,
+            status,
+            vote,
+            voters: voters.to_vec(),
+            base: 0,
+            base_at: None,
+            entries: VecDeque::new(),
+            ahead: VecDeque::new(),
+            headers: BTreeMap::new(),
+            first: Cell::new(1),
+            failure: Cell::new(None),
+        };
+        log.read_all(&survey)?;
+        log.copier.expect(config.segment_len)?;
+        Ok(log)
+    }
+
+    fn read_all(&mut self, survey: &Survey) -> Result<(), PersistError> {
+        let Some(last) = survey.segments.len().checked_sub(1) else { return Ok(()) };
+        // Whether what is behind its end was torn or has rotted.
+        walk(self.storage.as_ref(), survey, last, None, |_, _| Ok(()))?;
+        let mut end: Option<Place> = None;
+        for (index, read) in survey.segments.iter().enumerate() {
+            let header = read.header;
+            let name = header.name();
+            if header.journal_id != self.vote.cluster {
+                let reason = "the journal in this folder is not the cluster's".to_string();
+                return Err(PersistError::Member { reason });
+            }
+            if let Some(end) = &end {
+                follows(end, &header)?;
+            }
+            let file = self.storage.open(&name, Access::Read).map_err(PersistError::io("open", &name))?;
+            let mut reader = Reader::new(file, header, header.segment_len);
+            let mut place = Place { index: end.map_or(0, |end| end.index), ..reader.place() };
+            loop {
+                match reader.step()? {
+                    Step::Record(record) if record.class() == Class::Seal => {
+                        let before = place.index;
+                        place = reader.place();
+                        self.note(before, &header, &place)?;
+                    }
+                    Step::Record(_) => {}
+                    Step::End => break,
+                    Step::Bad(_) if index == last => break,
+                    Step::Bad(bad) => {
+                        return Err(PersistError::Rot {
+                            segment: name,
+                            offset: bad.offset,
+                            sequence: bad.sequence,
+                            flaw: bad.flaw,
+                            durable_mark: format!("the next segment, {}", survey.header(index + 1).name()),
+                        });
+                    }
+                }
+            }
+            self.headers.insert(header.number, header);
+            end = Some(place);
+        }
+        let header = *survey.header(last);
+        let Some(place) = end else { unreachable!("there is a segment") };
+        let name = header.name();
+        let file = self.storage.open(&name, Access::Repair).map_err(PersistError::io("open", &name))?;
+        // What a killed process left in the page cache counts from now on.
+        file.sync().map_err(PersistError::io("sync", &name))?;
+        append::wipe(self.storage.as_ref(), file.as_ref(), &header, place.offset)?;
+        self.copier.end = Some(End { current: Current::open(self.storage.as_ref(), header)?, place });
+        Ok(())
+    }
+
+    /// Notes a batch that was read, behind the one of number `before`.
+    fn note(&mut self, before: u64, header: &SegmentHeader, place: &Place) -> Result<(), PersistError> {
+        let at = At::of(header, place);
+        let is_first = self.entries.is_empty() && self.base == 0;
+        match place.index {
+            0 if is_first => self.base_at = Some(at),
+            1 if is_first => self.entries.push_back(at),
+            // What was before it went with its segments.
+            index if is_first && index > 0 && self.base_at.is_none() => {
+                (self.base, self.base_at) = (index, Some(at));
+                self.first.set(index + 1);
+            }
+            index if index == before + 1 && !is_first => self.entries.push_back(at),
+            index => {
+                let reason = format!(
+                    "the batch that ends at byte {} of {} has number {index} behind {before}",
+                    place.offset,
+                    header.name()
+                );
+                return Err(PersistError::Member { reason });
+            }
+        }
+        Ok(())
+    }
+
+    /// Progress and health of the disk, as far as it is agreed on.
+    pub(crate) fn status(&self) -> Arc<JournalStatus> {
+        self.status.clone()
+    }
+
+    pub(crate) fn vote(&self) -> &Vote {
+        &self.vote
+    }
+
+    /// The last batch that the consensus knows of.
+    pub(crate) fn last(&self) -> u64 {
+        self.base + self.entries.len() as u64
+    }
+
+    /// Where batch `index` ends; `None` where it is not known, or is the beginning of all.
+    pub(crate) fn at(&self, index: u64) -> Option<At> {
+        match index.checked_sub(self.base)? {
+            0 => self.base_at,
+            after => self.entries.get(after as usize - 1).copied(),
+        }
+    }
+
+    /// Keeps term and vote, durably.
+    pub(crate) fn keep(&mut self, state: &HardState) -> Result<(), PersistError> {
+        if (state.term, state.vote) == (self.vote.term, self.vote.vote) {
+            return Ok(());
+        }
+        (self.vote.term, self.vote.vote) = (state.term, state.vote);
+        vote::write(self.storage.as_ref(), &self.vote)
+    }
+
+    /// Everything up to batch `index`, which is durable here, is agreed on. Kept with the next vote: it may be forgotten.
+    pub(crate) fn agree(&mut self, index: u64) {
+        self.vote.commit = index;
+    }
+
+    /// Why the log could not be read, once.
+    pub(crate) fn take_failure(&self) -> Option<PersistError> {
+        self.failure.take()
+    }
+
+    /// Makes entries durable, in the place of whatever others stand there.
+    ///
+    /// Errors: they do not follow; the disk.
+    pub(crate) fn append(&mut self, entries: &[Entry]) -> Result<(), PersistError> {
+        for entry in entries {
+            if let Some(at) = self.ahead.pop_front() {
+                assert_eq!(
+                    (self.last() + 1, u64::from(at.term)),
+                    (entry.index, entry.term),
+                    "a leader's own batches are taken up in turn"
+                );
+                self.entries.push_back(at);
+                continue;
+            }
+            if entry.index <= self.last() {
+                self.cut(entry.index - 1)?;
+            }
+            assert_eq!(entry.index, self.last() + 1, "entries come in turn");
+            self.write(entry).map_err(|error| match error {
+                CopyError::Persist(error) => error,
+                error => PersistError::Member {
+                    reason: format!("batch {} of term {} is not taken: {error}", entry.index, entry.term),
+                },
+            })?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, entry: &Entry) -> Result<(), CopyError> {
+        let made = if entry.data.is_empty() { Some(self.first_of(entry)?) } else { None };
+        let (block, data) = match &made {
+            Some(Found { context, data, .. }) => (&context[..], &data[..]),
+            None => (&entry.context[..], &entry.data[..]),
+        };
+        if !data.len().is_multiple_of(BLOCK_LEN) {
+            return Err(CopyError::Unfit("its bytes are not whole blocks".to_owned()));
+        }
+        if !block.is_empty() {
+            let number = self.copier.end.as_ref().map_or(0, |end| end.current.header.number) + 1;
+            self.copier.begin(self.vote.cluster, number, block, None)?;
+        }
+        let begun = self.status.flush_begins();
+        let mut bytes = Buffer::zeroed(data.len());
+        bytes.copy_from_slice(data);
+        self.copier.write(bytes, data.len(), |place| {
+            match (place.index, u64::from(place.epoch)) == (entry.index, entry.term) {
+                true => Ok(()),
+                false => {
+                    Err(format!("its seal says that it is batch {} of term {}", place.index, place.epoch))
+                }
+            }
+        })?;
+        let Some(End { current, place }) = &self.copier.end else { unreachable!("it was written to") };
+        let at = At::of(&current.header, place);
+        self.headers.insert(current.header.number, current.header);
+        self.status.flush_ends(at.position(), data.len() as u64, current.header.segment_len, begun, None);
+        self.entries.push_back(at);
+        Ok(())
+    }
+
+    /// The batch of the entry that a term begins with: one command that changes nothing, at the time of the one before, so that the
+    /// bytes are the same wherever they are made. Without a command a segment could end up with the name of the next.
+    fn first_of(&self, entry: &Entry) -> Result<Found, CopyError> {
+        let number = u32::try_from(entry.term).map_err(|_| CopyError::Unfit("its term".to_owned()))?;
+        let config =
+            PersistConfig { term: Some(Term { number, index: entry.index - 1 }), ..self.config.clone() };
+        let (tail, is_new) = match &self.copier.end {
+            Some(End { current, place }) => (Tail::at(current.header, place), false),
+            None => {
+                let header = append::first_header(&config, self.engine_version, self.vote.cluster, number);
+                (Tail::at(header, &Place::start_of(&header)), true)
+            }
+        };
+        let mut chain = tail.chain;
+        let mut encoder = Encoder::new(&config, self.engine_version, number, &tail);
+        let mut command = Command::new(AdvanceTime {});
+        (command.sequence, command.time_ns) = (tail.last.sequence + 1, tail.last.time_ns);
+        encoder.push(&command);
+        let mut batch = encoder.close(Buffer::zeroed(0));
+        batch.finish(&mut chain);
+        let begins = if is_new { Some(tail.header) } else { batch.begins };
+        let context = begins.map_or(Vec::new(), |header| header.encode()[..BLOCK_LEN].to_vec());
+        Ok(Found { index: entry.index, context, data: batch.buffer[..batch.len].to_vec() })
+    }
+
+    /// Takes away every batch behind `index`, whatever dies meanwhile.
+    fn cut(&mut self, index: u64) -> Result<(), PersistError> {
+        assert!(index >= self.vote.commit && index >= self.base, "what is agreed on is not cut");
+        assert!(self.ahead.is_empty(), "a leader's batches are not cut");
+        let at = self.at(index);
+        let position = at.map_or(Position { segment: 1, offset: 0 }, |at| at.position());
+        self.vote.cut = Some(position);
+        vote::write(self.storage.as_ref(), &self.vote)?;
+        self.copier.end = None;
+        cut_at(self.storage.as_ref(), position)?;
+        self.vote.cut = None;
+        vote::write(self.storage.as_ref(), &self.vote)?;
+        self.entries.truncate((index - self.base) as usize);
+        self.headers.retain(|number, _| *number <= position.segment && position.offset > 0);
+        if let Some(at) = at {
+            let header = self.headers[&at.segment];
+            let current = Current::open(self.storage.as_ref(), header)?;
+            self.copier.end = Some(End { current, place: at.place(index) });
+        }
+        Ok(())
+    }
+
+    /// Gives its files up: a leader's journaller writes to them from now on.
+    pub(crate) fn lend(&mut self) {
+        self.copier = Copier::new(
+            self.storage.clone(),
+            &self.config,
+            self.status.clone(),
+            Arc::new(Gate::new(0)),
+            false,
+            self.copier.end.take(),
+        );
+    }
+
+    /// Reads what the leader's journaller has written up to `until`, batch by batch.
+    ///
+    /// Errors: I/O; it is not what a journaller writes.
+    pub(crate) fn found(&mut self, until: Position) -> Result<Vec<Found>, PersistError> {
+        let mut found = Vec::new();
+        loop {
+            let (segment, offset) = match &self.copier.end {
+                Some(end) => (end.current.header.number, end.place.offset),
+                None => (0, 0),
+            };
+            if (Position { segment, offset }) >= until {
+                return Ok(found);
+            }
+            self.find(until, &mut found)?;
+        }
+    }
+
+    /// The next stretch of them: what is left of the segment, or the beginning of the next.
+    fn find(&mut self, until: Position, found: &mut Vec<Found>) -> Result<(), PersistError> {
+        let Some(End { current, place }) = &self.copier.end else {
+            unreachable!("a term begins with a batch of its own")
+        };
+        let mut header = current.header;
+        let mut at = *place;
+        let begins = at.offset == header.segment_len;
+        if begins {
+            let name = segment::name_of(at.last.sequence + 1);
+            let file = self.storage.open(&name, Access::Read).map_err(PersistError::io("open", &name))?;
+            header = segment::read_header(file.as_ref(), &name)?.header;
+            follows(&at, &header)?;
+            at = Place { index: at.index, ..Place::start_of(&header) };
+            self.headers.insert(header.number, header);
+        }
+        let name = header.name();
+        let file = self.storage.open(&name, Access::Read).map_err(PersistError::io("open", &name))?;
+        let limit = if header.number == until.segment { until.offset } else { header.segment_len };
+        let mut bytes = Buffer::zeroed((limit - at.offset) as usize);
+        file.read_at(at.offset, &mut bytes).map_err(PersistError::io("read", &name))?;
+        let (start, len) = (at.offset, bytes.len());
+        let mut reader = Reader::of_bytes(file, header, at, bytes, len);
+        let mut ends = Vec::new();
+        loop {
+            let is_seal = match reader.step()? {
+                Step::Record(record) => record.class() == Class::Seal,
+                Step::End | Step::Bad(_) => break,
+            };
+            if is_seal {
+                ends.push(reader.place());
+            }
+        }
+        let end = whole_batches(&mut reader, &header)
+            .map_err(|error| PersistError::Member { reason: format!("its own batch: {error}") })?;
+        let bytes = reader.into_bytes();
+        let mut from = start;
+        for place in ends {
+            if place.index != at.index + 1 {
+                let reason = format!("its own batch has number {} behind {}", place.index, at.index);
+                return Err(PersistError::Member { reason });
+            }
+            let block = begins && from == DATA_START;
+            found.push(Found {
+                index: place.index,
+                context: if block { header.encode()[..BLOCK_LEN].to_vec() } else { Vec::new() },
+                data: bytes[(from - start) as usize..(place.offset - start) as usize].to_vec(),
+            });
+            self.ahead.push_back(At::of(&header, &place));
+            (from, at) = (place.offset, place);
+        }
+        self.copier.end = Some(End { current: Current::open(self.storage.as_ref(), header)?, place: end });
+        Ok(())
+    }
+
+    /// The entry of batch `index`, with its bytes where they are wanted.
+    fn entry(&self, index: u64, with_bytes: bool) -> Result<Entry, raft::Error> {
+        let gone = || raft::Error::Store(StorageError::Compacted);
+        let at = self.at(index).ok_or_else(gone)?;
+        let mut entry = Entry { index, term: u64::from(at.term), ..Entry::default() };
+        if !with_bytes {
+            return Ok(entry);
+        }
+        let before = self.at(index - 1);
+        let header = self.headers[&at.segment];
+        let start = match before {
+            Some(before) if before.segment == at.segment => before.end,
+            _ => DATA_START,
+        };
+        let name = header.name();
+        let read = self.storage.open(&name, Access::Read).and_then(|file| {
+            let mut bytes = Buffer::zeroed((at.end - start) as usize);
+            file.read_at(start, &mut bytes)?;
+            Ok(bytes)
+        });
+        match read {
+            Ok(bytes) => entry.data = bytes.to_vec().into(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                // It went with its segment, and so did what is before it.
+                self.first.set(self.first.get().max(self.first_behind(at.segment)));
+                return Err(gone());
+            }
+            Err(error) => {
+                // It would panic of anything else. This way it has nothing to send, and whoever runs it is told.
+                self.failure.set(Some(PersistError::io("read", &name)(error)));
+                return Err(gone());
+            }
+        }
+        if start == DATA_START {
+            entry.context = header.encode()[..BLOCK_LEN].to_vec().into();
+        }
+        Ok(entry)
+    }
+
+    /// The first batch behind segment `number`.
+    fn first_behind(&self, number: u64) -> u64 {
+        self.base + 1 + self.entries.partition_point(|at| at.segment <= number) as u64
+    }
+}
+
+impl raft::Storage for Log {
+    fn initial_state(&self) -> raft::Result<RaftState> {
+        let Vote { term, vote, commit, .. } = self.vote;
+        let hard_state = HardState { term, vote, commit: commit.max(self.base), ..HardState::default() };
+        let conf_state = ConfState { voters: self.voters.clone(), ..ConfState::default() };
+        Ok(RaftState { hard_state, conf_state })
+    }
+
+    /// What is sent to others has its bytes; of what is asked for otherwise number and term are all that is looked at.
+    fn entries(
+        &self,
+        low: u64,
+        high: u64,
+        max_size: impl Into<Option<u64>>,
+        context: GetEntriesContext,
+    ) -> raft::Result<Vec<Entry>> {
+        if low < self.first.get() {
+            return Err(raft::Error::Store(StorageError::Compacted));
+        }
+        assert!(high <= self.last() + 1, "entries up to {high} of {}", self.last());
+        let most = max_size.into().unwrap_or(u64::MAX);
+        let with_bytes = context.can_async();
+        let (mut entries, mut size) = (Vec::new(), 0);
+        for index in low..high {
+            let entry = self.entry(index, with_bytes)?;
+            size += (entry.data.len() + entry.context.len()) as u64;
+            if size > most && !entries.is_empty() {
+                break;
+            }
+            entries.push(entry);
+        }
+        Ok(entries)
+    }
+
+    fn term(&self, index: u64) -> raft::Result<u64> {
+        match self.at(index) {
+            _ if index + 1 < self.first.get() => Err(raft::Error::Store(StorageError::Compacted)),
+            // The beginning that all share is of no term.
+            _ if index == 0 => Ok(0),
+            Some(at) => Ok(u64::from(at.term)),
+            None => Err(raft::Error::Store(StorageError::Unavailable)),
+        }
+    }
+
+    fn first_index(&self) -> raft::Result<u64> {
+        Ok(self.first.get())
+    }
+
+    fn last_index(&self) -> raft::Result<u64> {
+        Ok(self.last())
+    }
+
+    /// There is none: whoever is too far behind is given a copy by an operator.
+    fn snapshot(&self, _request_index: u64, _to: u64) -> raft::Result<Snapshot> {
+        Err(raft::Error::Store(StorageError::SnapshotTemporarilyUnavailable))
+    }
+}
+
+/// The last command up to `at`.
+pub(crate) fn sequence_at(at: Option<At>) -> Sequence {
+    at.map_or(0, |at| at.last.sequence)
+}
+
+/// Takes away what is behind `position`: later segments, newest first, and the rest of its own. All of it again where it was begun.
+fn cut_at(storage: &dyn Storage, position: Position) -> Result<(), PersistError> {
+    let survey = survey(storage)?;
+    let is_behind = |header: &SegmentHeader| {
+        header.number > position.segment || header.number == position.segment && position.offset == 0
+    };
+    let mut own = None;
+    for read in survey.segments.iter().rev() {
+        let name = read.header.name();
+        if is_behind(&read.header) {
+            storage.remove(&name).map_err(PersistError::io("remove", &name))?;
+            storage.sync_directory().map_err(PersistError::io("sync", "the directory"))?;
+        } else if read.header.number == position.segment {
+            own = Some(read.header);
+        }
+    }
+    let Some(header) = own else { return Ok(()) };
+    let name = header.name();
+    let file = storage.open(&name, Access::Repair).map_err(PersistError::io("open", &name))?;
+    append::wipe(storage, file.as_ref(), &header, position.offset)
+}
+
+/// What lies there, a last segment taken away of which nothing but its header came: whoever leads next begins it anew.
+fn without_empty_end(storage: &dyn Storage) -> Result<Survey, PersistError> {
+    let found = survey(storage)?;
+    let Some(header) = found.segments.last().map(|read| read.header) else { return Ok(found) };
+    let name = header.name();
+    let file = storage.open(&name, Access::Read).map_err(PersistError::io("open", &name))?;
+    let mut reader = Reader::new(file, header, header.segment_len);
+    loop {
+        match reader.step()? {
+            Step::Record(record) if record.class() == Class::Seal => return Ok(found),
+            Step::Record(_) => {}
+            Step::End | Step::Bad(_) => break,
+        }
+    }
+    // Unless it has rotted.
+    walk(storage, &found, found.segments.len() - 1, None, |_, _| Ok(()))?;
+    storage.remove(&name).map_err(PersistError::io("remove", &name))?;
+    storage.sync_directory().map_err(PersistError::io("sync", "the directory"))?;
+    survey(storage)
+}

@@ -1,0 +1,345 @@
+//! One member: what `raft` decides, carried out on this member's journal. No thread, no socket, no clock: whoever runs it brings
+//! messages and ticks, and takes messages away.
+//!
+//! - A member that follows writes the leader's batches and syncs them before it says so.
+//! - A member that leads has a journaller; what that has synced is proposed here, and what two of three have is agreed on ([`Link`]).
+//!   Its term begins with a batch that says nothing: once that is agreed on, so is all before it, and only then is the engine started.
+//! - A member that was leading and leads no more ends: its engine is ahead of what is agreed on. It is opened anew, as after a restart.
+//!
+//! A member that starts says nothing in elections, and begins none, for as long as the longest wait for one: before it went it may
+//! have promised a leader not to.
+
+use crate::config::{PersistConfig, Term};
+use crate::error::PersistError;
+use crate::quorum::link::Link;
+use crate::quorum::log::{Log, sequence_at};
+use crate::storage::Storage;
+use crate::storage::disk::Lock;
+use crate::write::status::{JournalStatus, Position};
+use raft::eraftpb::{Entry, HardState, Message, MessageType};
+use raft::{Config, RawNode, StateRole};
+use ringside_core::gate::GateMode;
+use ringside_core::ids::Sequence;
+use std::sync::Arc;
+
+/// Ticks from one heartbeat to the next.
+const HEARTBEAT: usize = 3;
+/// Ticks without a leader after which an election begins: drawn from this up to twice as many.
+const ELECTION: usize = 15;
+/// Ticks for which a member that starts keeps out of elections.
+const SILENCE: usize = 2 * ELECTION;
+/// Bytes of batches in a message, unless one batch alone is longer.
+const MESSAGE_LEN: u64 = 1 << 20;
+/// Messages on their way to a member at most.
+const IN_FLIGHT: usize = 64;
+
+/// Who a member is.
+#[derive(Clone, Debug)]
+pub struct Membership {
+    /// Its number.
+    pub member: u64,
+    /// The numbers of all members.
+    pub voters: Vec<u64>,
+    /// Decides how long it waits before elections.
+    pub seed: u64,
+}
+
+/// What a member does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It holds what the leader sends; the leader's number, if there is one.
+    Follows(Option<u64>),
+    /// It leads, and everything in its journal is agreed on: its engine is to be started with this.
+    Elected(Term),
+    /// It leads, and its engine runs.
+    Leads,
+    /// It led: to be opened anew once its engine is stopped.
+    Ended,
+}
+
+/// One member; see the module's header.
+pub struct Node {
+    raft: RawNode<Log>,
+    link: Option<Arc<Link>>,
+    is_ended: bool,
+    out: Vec<Message>,
+    /// Ticks that it still keeps out of elections.
+    silent: usize,
+    /// Up to which batch all is agreed on.
+    agreed: u64,
+    random: u64,
+    drawn: usize,
+    /// What the wait for the next election was drawn for.
+    drawn_for: (u64, StateRole, u64),
+    _lock: Lock,
+}
+
+impl Node {
+    /// Opens the member whose locked folder is `storage`. Without threads (`is_threaded` false) the same calls do the same.
+    ///
+    /// Errors: the folder is no member's, or another's; a mode in which replies do not wait for the disk; damage; I/O.
+    pub fn open(
+        storage: Arc<dyn Storage>,
+        lock: Lock,
+        config: &PersistConfig,
+        engine_version: u32,
+        membership: &Membership,
+        is_threaded: bool,
+    ) -> Result<Node, PersistError> {
+        let refuse = |reason: String| Err(PersistError::Member { reason });
+        if config.mode != GateMode::Durable {
+            return refuse("members acknowledge what is synced: set `acknowledge` to durable".to_owned());
+        }
+        let log = Log::open(storage, config, engine_version, &membership.voters, is_threaded)?;
+        let member = membership.member;
+        if log.vote().member != member {
+            return refuse(format!(
+                "this folder is that of member {}, and this is started as member {member}",
+                log.vote().member
+            ));
+        }
+        let settings = Config {
+            id: member,
+            election_tick: ELECTION,
+            heartbeat_tick: HEARTBEAT,
+            max_size_per_msg: MESSAGE_LEN,
+            max_inflight_msgs: IN_FLIGHT,
+            check_quorum: true,
+            pre_vote: true,
+            ..Config::default()
+        };
+        let silent_logger = slog::Logger::root(slog::Discard, slog::o!());
+        let raft = RawNode::new(&settings, log, &silent_logger).map_err(broken)?;
+        let agreed = raft.raft.raft_log.committed;
+        let mut node = Node {
+            raft,
+            link: None,
+            is_ended: false,
+            out: Vec::new(),
+            silent: SILENCE,
+            agreed,
+            random: membership.seed,
+            drawn: 0,
+            drawn_for: (u64::MAX, StateRole::Follower, 0),
+            _lock: lock,
+        };
+        node.draw();
+        node.show();
+        Ok(node)
+    }
+
+    /// What it does now.
+    pub fn role(&self) -> Role {
+        let raft = &self.raft.raft;
+        if self.is_ended {
+            Role::Ended
+        } else if self.link.is_some() {
+            Role::Leads
+        } else if raft.state != StateRole::Leader {
+            Role::Follows((raft.leader_id != 0).then_some(raft.leader_id))
+        } else if self.agreed == self.log().last() && self.term_at(self.agreed) == raft.term {
+            // Terms fit: they are epochs, and a batch of this one was written.
+            Role::Elected(Term { number: raft.term as u32, index: self.agreed })
+        } else {
+            Role::Follows(None)
+        }
+    }
+
+    /// Its term.
+    pub fn term(&self) -> u64 {
+        self.raft.raft.term
+    }
+
+    /// The last batch in its journal, and the last that is agreed on as far as it knows.
+    pub fn batches(&self) -> (u64, u64) {
+        (self.log().last(), self.agreed)
+    }
+
+    /// The last command that is agreed on as far as it knows.
+    pub fn sequence(&self) -> Sequence {
+        sequence_at(self.log().at(self.agreed))
+    }
+
+    /// How its disk fares, and up to where its journal may be read: while it follows.
+    pub fn status(&self) -> Arc<JournalStatus> {
+        self.log().status()
+    }
+
+    /// Id of the cluster, which is its journal's.
+    pub fn cluster(&self) -> [u8; 16] {
+        self.log().vote().cluster
+    }
+
+    /// Whether there is a journal that an engine can follow.
+    pub fn has_journal(&self) -> bool {
+        self.log().at(self.agreed).is_some()
+    }
+
+    /// Gives the journal up to a leader's engine, which it is elected to start. `wake` is called when there is something to do here.
+    pub fn lead(&mut self, wake: Box<dyn Fn() + Send + Sync>) -> Arc<Link> {
+        assert!(matches!(self.role(), Role::Elected(_)), "only who is elected leads");
+        let at = self.log().at(self.agreed);
+        let position = at.map_or(Position { segment: 0, offset: 0 }, |at| at.position());
+        self.raft.mut_store().lend();
+        let link = Arc::new(Link::new(wake, position, sequence_at(at)));
+        self.link = Some(link.clone());
+        link
+    }
+
+    /// Ten milliseconds have passed.
+    pub fn tick(&mut self) {
+        if self.is_ended {
+            return;
+        }
+        if self.silent > 0 {
+            self.silent -= 1;
+            return;
+        }
+        self.raft.tick();
+        self.draw();
+    }
+
+    /// A message of another member. What does not fit is passed over.
+    pub fn step(&mut self, message: Message) {
+        let kind = message.get_msg_type();
+        let is_of_election = matches!(kind, MessageType::MsgRequestVote | MessageType::MsgRequestPreVote);
+        let is_local = raft::raw_node::is_local_msg(kind);
+        if self.is_ended || is_local || self.silent > 0 && is_of_election {
+            return;
+        }
+        // A message of a member that is none, or that answers nothing.
+        let _ = self.raft.step(message);
+        self.draw();
+    }
+
+    /// Member `id` cannot be reached: nothing was sent to it.
+    pub fn is_unreachable(&mut self, id: u64) {
+        if !self.is_ended {
+            self.raft.report_unreachable(id);
+        }
+    }
+
+    /// Carries out what is decided; what is to be sent stands in [`Node::messages`]. Whether there was anything.
+    ///
+    /// Errors: the disk; a leader's batch that does not follow. Nothing is done any more then.
+    pub fn work(&mut self) -> Result<bool, PersistError> {
+        if self.is_ended {
+            return Ok(false);
+        }
+        let mut is_any = self.propose()?;
+        while !self.is_ended && self.raft.has_ready() {
+            is_any = true;
+            self.ready()?;
+        }
+        self.log().take_failure().map_or(Ok(is_any), Err)
+    }
+
+    /// What is to be sent to others.
+    pub fn messages(&mut self) -> Vec<Message> {
+        std::mem::take(&mut self.out)
+    }
+
+    fn log(&self) -> &Log {
+        self.raft.store()
+    }
+
+    fn term_at(&self, index: u64) -> u64 {
+        self.log().at(index).map_or(0, |at| u64::from(at.term))
+    }
+
+    /// Proposes what the journaller has synced.
+    fn propose(&mut self) -> Result<bool, PersistError> {
+        let Some(link) = &self.link else { return Ok(false) };
+        if self.raft.raft.state != StateRole::Leader {
+            self.end();
+            return Ok(true);
+        }
+        let until = link.local();
+        let found = self.raft.mut_store().found(until)?;
+        let is_any = !found.is_empty();
+        for batch in found {
+            let next = self.raft.raft.raft_log.last_index() + 1;
+            assert_eq!(batch.index, next, "a leader's batches are proposed in turn");
+            // What is refused is refused because others lead.
+            if self.raft.propose(batch.context, batch.data).is_err() {
+                self.end();
+                return Ok(true);
+            }
+        }
+        Ok(is_any)
+    }
+
+    fn ready(&mut self) -> Result<(), PersistError> {
+        let mut ready = self.raft.ready();
+        self.out.append(&mut ready.take_messages());
+        if self.link.is_some() && self.raft.raft.state != StateRole::Leader {
+            // Its journaller may be writing. What others decided it hears again once it is opened anew.
+            self.end();
+            return Ok(());
+        }
+        if let Some(state) = ready.hs() {
+            let state: HardState = state.clone();
+            self.raft.mut_store().keep(&state)?;
+        }
+        let entries: Vec<Entry> = ready.take_entries();
+        self.raft.mut_store().append(&entries)?;
+        self.out.append(&mut ready.take_persisted_messages());
+        let mut light = self.raft.advance(ready);
+        self.out.append(&mut light.take_messages());
+        self.raft.advance_apply();
+        let agreed = self.raft.raft.raft_log.committed;
+        if agreed > self.agreed {
+            self.agreed = agreed;
+            self.raft.mut_store().agree(agreed);
+            self.show();
+        }
+        self.draw();
+        Ok(())
+    }
+
+    /// Lets what is agreed on be read and shown.
+    fn show(&mut self) {
+        let Some(at) = self.log().at(self.agreed) else { return };
+        match &self.link {
+            Some(link) => link.agree(at.position(), at.last.sequence),
+            None => self.log().status().show(at.position()),
+        }
+    }
+
+    fn end(&mut self) {
+        self.is_ended = true;
+        if let Some(link) = &self.link {
+            link.lose();
+        }
+    }
+
+    /// Draws how long it waits before it begins an election: of the seed, and anew whenever `raft` does.
+    fn draw(&mut self) {
+        let raft = &mut self.raft.raft;
+        let now = (raft.term, raft.state, raft.leader_id);
+        if now != self.drawn_for {
+            self.drawn_for = now;
+            // Numbers in the manner of splitmix64.
+            self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut word = self.random;
+            word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+            self.drawn = ELECTION + ((word ^ word >> 31) % ELECTION as u64) as usize;
+        }
+        if raft.randomized_election_timeout() != self.drawn {
+            raft.set_randomized_election_timeout(self.drawn);
+        }
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        if let Some(link) = &self.link {
+            link.lose();
+        }
+    }
+}
+
+fn broken(error: raft::Error) -> PersistError {
+    PersistError::Member { reason: error.to_string() }
+}

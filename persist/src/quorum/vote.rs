@@ -1,0 +1,131 @@
+//! The file `member` in a journal's folder: who this member is, and what it may not forget of elections.
+//!
+//! ```text
+//!   0 magic [8] | 8 crc32c u32 (of bytes 12..4096) | 12 zero u32 | 16 cluster [16] | 32 member u64 | 40 term u64 | 48 vote u64
+//!  56 commit u64 | 64 cut_segment u64 | 72 cut_offset u64
+//! ```
+//!
+//! A folder without it cannot vote: an emptied one would elect leaders that know nothing of what it acknowledged.
+
+use crate::error::PersistError;
+use crate::format::checksum;
+use crate::read::survey::survey;
+use crate::storage::{BLOCK_LEN, Buffer, Storage, read_whole, write_whole};
+use crate::write::append::random_id;
+use crate::write::status::Position;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// Name of the file.
+pub(crate) const NAME: &str = "member";
+const MAGIC: [u8; 8] = *b"RINGVOT1";
+/// What is said to whoever would write a journal of its own there.
+pub(crate) const NOT_ALONE: &str =
+    "this folder is a member's of a cluster: start it with `cluster_member`, as the others are";
+/// What is said where the file is missing.
+pub(crate) const NO_MEMBER: &str = "this folder is no member's of a cluster: an empty one could elect a leader that knows nothing of what \
+                                    it acknowledged. A new cluster begins with `ringside cluster init` on each host; a lost disk is \
+                                    replaced by a copy of another member's folder";
+
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct Block {
+    magic: [u8; 8],
+    crc32c: u32,
+    zero: u32,
+    cluster: [u8; 16],
+    member: u64,
+    term: u64,
+    vote: u64,
+    commit: u64,
+    cut_segment: u64,
+    cut_offset: u64,
+}
+
+/// What it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Vote {
+    /// Id of the cluster, which is its journal's.
+    pub cluster: [u8; 16],
+    /// The member's number.
+    pub member: u64,
+    /// The highest term that it knows of.
+    pub term: u64,
+    /// Whom it voted for in it; 0: nobody.
+    pub vote: u64,
+    /// A batch that is known to be agreed on, and all before it; later ones may be.
+    pub commit: u64,
+    /// The journal is being cut there, since others agreed on something else.
+    pub(crate) cut: Option<Position>,
+}
+
+/// Writes it, durably.
+pub(crate) fn write(storage: &dyn Storage, vote: &Vote) -> Result<(), PersistError> {
+    let mut bytes = Buffer::zeroed(BLOCK_LEN);
+    let cut = vote.cut.unwrap_or(Position { segment: 0, offset: 0 });
+    let block = Block {
+        magic: MAGIC,
+        crc32c: 0,
+        zero: 0,
+        cluster: vote.cluster,
+        member: vote.member,
+        term: vote.term,
+        vote: vote.vote,
+        commit: vote.commit,
+        cut_segment: cut.segment,
+        cut_offset: cut.offset,
+    };
+    bytes[..size_of::<Block>()].copy_from_slice(block.as_bytes());
+    let crc = checksum::crc(&bytes[12..]);
+    bytes[8..12].copy_from_slice(&crc.to_le_bytes());
+    write_whole(storage, NAME, &[&bytes]).map_err(PersistError::io("write", NAME))
+}
+
+/// What the folder's file says.
+///
+/// Errors: there is none; it is damaged; I/O.
+pub fn read(storage: &dyn Storage) -> Result<Vote, PersistError> {
+    let bytes = match read_whole(storage, NAME) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(PersistError::Member { reason: NO_MEMBER.to_string() });
+        }
+        read => read.map_err(PersistError::io("read", NAME))?,
+    };
+    let damaged = || PersistError::Member {
+        reason: format!(
+            "the file `{NAME}` is damaged, and with it what this member voted: replace the folder by a copy of another member's"
+        ),
+    };
+    let (block, _) = Block::read_from_prefix(&bytes).map_err(|_| damaged())?;
+    if block.magic != MAGIC || checksum::crc(&bytes[12..]) != block.crc32c {
+        return Err(damaged());
+    }
+    let cut = Position { segment: block.cut_segment, offset: block.cut_offset };
+    Ok(Vote {
+        cluster: block.cluster,
+        member: block.member,
+        term: block.term,
+        vote: block.vote,
+        commit: block.commit,
+        cut: (cut.segment > 0).then_some(cut),
+    })
+}
+
+/// Makes the locked folder that of member `member`. A journal that is there stays, and its id is the cluster's; otherwise the id is
+/// `cluster`, or one drawn at random. Gives the id.
+///
+/// Errors: the folder is a member's or a mirror's already; the journal is of another id than `cluster`; I/O.
+pub fn init(storage: &dyn Storage, member: u64, cluster: Option<[u8; 16]>) -> Result<[u8; 16], PersistError> {
+    let survey = survey(storage)?;
+    survey.check_own(false)?;
+    let found = survey.segments.first().map(|read| read.header.journal_id);
+    let cluster = match (found, cluster) {
+        (Some(found), Some(wanted)) if found != wanted => {
+            let reason = "the journal in this folder is of another id than the cluster: it is no copy of the first member's";
+            return Err(PersistError::Member { reason: reason.to_string() });
+        }
+        (Some(id), _) | (None, Some(id)) => id,
+        (None, None) => random_id().map_err(PersistError::io("read", "/dev/urandom"))?,
+    };
+    write(storage, &Vote { cluster, member, term: 0, vote: 0, commit: 0, cut: None })?;
+    Ok(cluster)
+}
