@@ -2,4 +2,6 @@
 //!
 //! Not here: sockets, encryption, clocks (`gateway/mirror`).
 
+pub mod frame;
+
 pub use raft::eraftpb::Message;
