@@ -177,7 +177,17 @@ fn dependencies_point_inwards() {
     forbid(
         |path| path.starts_with("gateway/mirror/src/"),
         &["ringside_core", "ringside_gateway", "ringside_chain", "ringside_views", "ringside_wire"],
-        "the connection of a mirror knows frames of persist and nothing of what they mean",
+        "connections between hosts know frames of persist and nothing of what they mean",
+    );
+    forbid(
+        |path| !path.starts_with("persist/src/quorum/") && path != "core/tests/tidy.rs",
+        &["raft", "protobuf"],
+        "the library of the consensus must stay replaceable: what others need of it is handed on by `persist/src/quorum`",
+    );
+    forbid(
+        |path| path != "core/tests/tidy.rs",
+        &["parse_from_bytes", "merge_from_bytes", "parse_from_reader", "merge_from", "CodedInputStream"],
+        "its parser overflows the stack on bytes that somebody chose (RUSTSEC-2024-0437): members speak `persist/src/quorum/frame.rs`",
     );
     forbid(
         |path| path.starts_with("gateway/chain/src/"),

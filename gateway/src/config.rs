@@ -20,6 +20,7 @@ use ringside_auth::test_wallet::TEST_WALLETS;
 use ringside_chain::WITHDRAWAL_LIFETIME_MAX_S;
 use ringside_core::command::DECIMALS_MAX;
 use ringside_mirror::keys::Fingerprint;
+use ringside_mirror::members::{self, Member};
 use ringside_outbound::url::{NodeUrl, Url};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -238,6 +239,13 @@ settings! {
     acknowledge_mirror: bool = false;
     /// Host and port of the leader whose mirror this is; unset: this is none.
     mirror_of: Option<String> = None;
+    /// Number of this host among `cluster_members`; unset: it is of no cluster.
+    cluster_member: Option<u64> = None;
+    /// Address and port at which the other members of the cluster connect.
+    cluster_listen: Option<SocketAddr> = None;
+    /// All members of the cluster, this one among them, the same on each host: each as `NUMBER@HOST:PORT=KEY`, with the key that
+    /// `ringside mirror-key` shows there.
+    cluster_members: Vec<Member> = Vec::new();
     /// How segments are stored: `mapped`, `direct`, or `auto` for the faster of the two under `acknowledge`.
     storage: StorageKind = StorageKind::Auto;
     /// A sync of the journal that takes longer holds new orders off until it is done; what reduces and cancels goes on.
@@ -507,14 +515,10 @@ impl Config {
                     .to_owned(),
             );
         }
-        let names_port = |leader: &String| {
-            leader
-                .rsplit_once(':')
-                .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
-        };
-        if !self.mirror_of.iter().all(names_port) {
+        if !self.mirror_of.iter().all(|leader| value::is_host_and_port(leader)) {
             return conflict("`mirror_of` must be a host and a port, such as 10.0.0.1:7070".to_owned());
         }
+        self.check_cluster().or_else(conflict)?;
         if self.test_accounts > TEST_WALLETS.len() {
             return conflict(format!("`test_accounts` must be at most {}", TEST_WALLETS.len()));
         }
@@ -558,6 +562,31 @@ impl Config {
             return conflict("`snapshots_kept` and `snapshot_commands` must not be 0".to_owned());
         }
         Ok(())
+    }
+
+    /// Whether it is of a cluster in all respects, or in none; gives what is wrong.
+    fn check_cluster(&self) -> Result<(), String> {
+        let (listens, has_members) = (self.cluster_listen.is_some(), !self.cluster_members.is_empty());
+        let Some(me) = self.cluster_member else {
+            return match listens || has_members {
+                true => Err("`cluster_listen` and `cluster_members` need `cluster_member`: which of them is this host?".to_owned()),
+                false => Ok(()),
+            };
+        };
+        if !listens || !has_members {
+            return Err(
+                "`cluster_member` needs `cluster_listen` and `cluster_members`: where it listens, and who the members are"
+                    .to_owned(),
+            );
+        }
+        if self.mirror_listen.is_some() || self.mirror_of.is_some() {
+            return Err(
+                "a member of a cluster has no mirror and is none: unset `mirror_listen` and `mirror_of`, or `cluster_member`, \
+                 `cluster_listen` and `cluster_members`"
+                    .to_owned(),
+            );
+        }
+        members::find(me, &self.cluster_members).map(drop)
     }
 
     /// Whether a login of version 1 is taken.
@@ -810,6 +839,68 @@ mod tests {
         check("test_accounts = 11", &[], "configuration: `test_accounts` must be at most 10");
         check("workers = 255", &[], "configuration: `workers` must be at most 254");
         check("jwt_secret = \"short\"", &[], "configuration: `jwt_secret` must have at least 32 characters");
+    }
+
+    #[test]
+    fn a_host_is_of_a_cluster_in_all_respects_or_in_none() {
+        let keys = ["11", "22", "33"].map(|byte| byte.repeat(32));
+        let [one, two, three] = [1, 2, 3].map(|id| format!("{id}@host-{id}.example:7071={}", keys[id - 1]));
+        let members = format!("cluster_members = [\"{one}\", \"{two}\", \"{three}\"]\n");
+        let listen = "cluster_listen = \"10.0.0.2:7071\"\n";
+        let whole = format!("cluster_member = 2\n{listen}{members}");
+        let config = load(&whole, &[]).unwrap();
+        assert_eq!(config.changed(), ["cluster_member", "cluster_listen", "cluster_members"]);
+        assert_eq!((config.cluster_member, config.cluster_members[1].id), (Some(2), 2));
+        assert_eq!(config.cluster_members[2].address, "host-3.example:7071");
+        let shown = config.cluster_members.show();
+        assert_eq!(shown, [&*one, &*two, &*three].join(","));
+        assert_eq!(
+            load(&whole, &[("RINGSIDE_CLUSTER_MEMBERS", &shown)]).unwrap().cluster_members.show(),
+            shown
+        );
+
+        let which = "configuration: `cluster_listen` and `cluster_members` need `cluster_member`: which of them is this host?";
+        check(listen, &[], which);
+        check(&members, &[], which);
+        let rest = "configuration: `cluster_member` needs `cluster_listen` and `cluster_members`: where it listens, and who the \
+                    members are";
+        check(&format!("cluster_member = 2\n{listen}"), &[], rest);
+        check(&format!("cluster_member = 2\n{members}"), &[], rest);
+        for mirror in ["mirror_of = \"10.0.0.1:7070\"", "mirror_listen = \"10.0.0.1:7070\""] {
+            check(
+                &format!("{whole}{mirror}\nmirror_keys = \"{}\"", keys[0]),
+                &[],
+                "configuration: a member of a cluster has no mirror and is none: unset `mirror_listen` and `mirror_of`, or \
+                 `cluster_member`, `cluster_listen` and `cluster_members`",
+            );
+        }
+        check(
+            &whole,
+            &[("RINGSIDE_CLUSTER_MEMBER", "4")],
+            "configuration: `cluster_members` does not name this member, 4",
+        );
+        check(&whole.replace("3@", "1@"), &[], "configuration: `cluster_members` names two members 1");
+        check(
+            &whole.replace(&keys[2], &keys[0]),
+            &[],
+            "configuration: `cluster_members` names one key for members 1 and 3: each host makes its own, `mirror.key` must not be \
+             copied",
+        );
+        for (wrong, wanted) in [
+            ("10.0.0.1:7071", "members as NUMBER@HOST:PORT=KEY, such as 1@10.0.0.1:7071=KEY"),
+            ("1@10.0.0.1:7071", "members as NUMBER@HOST:PORT=KEY, such as 1@10.0.0.1:7071=KEY"),
+            ("0@10.0.0.1:7071=00", "members whose numbers, before the @, are whole and from 1 on"),
+            ("one@10.0.0.1:7071=00", "members whose numbers, before the @, are whole and from 1 on"),
+            ("1@10.0.0.1=00", "members at a host and a port each, such as 10.0.0.1:7071"),
+            ("1@:7071=00", "members at a host and a port each, such as 10.0.0.1:7071"),
+            (
+                "1@10.0.0.1:7071=00",
+                "members with a key each, behind the =, of 64 hex digits, as `ringside mirror-key` shows it there",
+            ),
+        ] {
+            let message = format!("ringside.toml: setting `cluster_members` must be {wanted}");
+            check(&format!("cluster_members = [\"{wrong}\"]"), &[], &message);
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The mirror's side: connects to the leader, takes what comes, says what its disk holds, and connects again.
 
 use crate::keys::{Fingerprint, Identity};
-use crate::stream::{SILENCE, read};
+use crate::stream::{KEYS, PAUSES, SILENCE, read};
 use crate::tls;
 use ringside_persist::mirror::frame::{FrameKind, put_refusal};
 use ringside_persist::mirror::sink::{Sink, SinkError};
@@ -9,16 +9,12 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
 use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_util::sync::CancellationToken;
-
-/// The first pause before it connects again, and the longest.
-const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
 
 /// What others may know of the connection. Share it in an `Arc`.
 #[derive(Default)]
@@ -88,7 +84,7 @@ pub fn start(
     mut sink: Sink,
     shutdown: CancellationToken,
 ) -> io::Result<(Arc<LinkStatus>, JoinHandle<()>)> {
-    let connector = TlsConnector::from(tls::client(identity, keys).map_err(io::Error::other)?);
+    let connector = TlsConnector::from(tls::client(identity, keys, KEYS).map_err(io::Error::other)?);
     let status = Arc::new(LinkStatus::default());
     status.note(&sink);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -1,7 +1,7 @@
 //! The leader's side: listens, lets in whose key is known, and feeds the mirror that connected last.
 
 use crate::keys::{Fingerprint, Identity};
-use crate::stream::{BEAT, SILENCE, read};
+use crate::stream::{BEAT, KEYS, SILENCE, read};
 use crate::tls;
 use ringside_persist::mirror::frame::{FrameKind, put_refusal};
 use ringside_persist::mirror::source::{Feed, Source};
@@ -46,7 +46,7 @@ pub fn start(
     mirrored: Mirrored,
     shutdown: CancellationToken,
 ) -> io::Result<(SocketAddr, JoinHandle<()>)> {
-    let acceptor = TlsAcceptor::from(tls::server(identity, keys).map_err(io::Error::other)?);
+    let acceptor = TlsAcceptor::from(tls::server(identity, keys, KEYS).map_err(io::Error::other)?);
     let listener = TcpListener::bind(address)?;
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;

@@ -8,6 +8,10 @@ use tokio::time::timeout;
 
 /// How long the other side may say nothing, or take for a handshake.
 pub(crate) const SILENCE: Duration = Duration::from_secs(10);
+/// The setting that names keys of leader and mirror.
+pub(crate) const KEYS: &str = "mirror_keys";
+/// The first pause before a side connects again, and the longest.
+pub(crate) const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
 /// How often something is said.
 pub(crate) const BEAT: Duration = Duration::from_millis(500);
 

@@ -21,6 +21,8 @@ pub(crate) const NAME: &str = "ringside";
 #[derive(Debug)]
 struct Pinned {
     keys: Vec<Fingerprint>,
+    /// The setting that names them.
+    setting: &'static str,
     provider: Arc<CryptoProvider>,
 }
 
@@ -30,7 +32,8 @@ impl Pinned {
         match self.keys.contains(&found) {
             true => Ok(()),
             false => Err(Error::General(format!(
-                "the other side's key is {found}, which `mirror_keys` does not name"
+                "the other side's key is {found}, which `{}` does not name",
+                self.setting
             ))),
         }
     }
@@ -136,23 +139,31 @@ impl ClientCertVerifier for Pinned {
     }
 }
 
-fn pinned(keys: &[Fingerprint]) -> (Arc<Pinned>, Arc<CryptoProvider>) {
+fn pinned(keys: &[Fingerprint], setting: &'static str) -> (Arc<Pinned>, Arc<CryptoProvider>) {
     let provider = Arc::new(default_provider());
-    (Arc::new(Pinned { keys: keys.to_vec(), provider: provider.clone() }), provider)
+    (Arc::new(Pinned { keys: keys.to_vec(), setting, provider: provider.clone() }), provider)
 }
 
-/// Of the side that connects.
-pub(crate) fn client(identity: &Identity, keys: &[Fingerprint]) -> Result<Arc<ClientConfig>, Error> {
-    let (pinned, provider) = pinned(keys);
+/// Of the side that connects; `setting` is the one that names the keys.
+pub(crate) fn client(
+    identity: &Identity,
+    keys: &[Fingerprint],
+    setting: &'static str,
+) -> Result<Arc<ClientConfig>, Error> {
+    let (pinned, provider) = pinned(keys, setting);
     let own = Arc::new(AlwaysResolvesClientRawPublicKeys::new(identity.key.clone()));
     let builder = ClientConfig::builder_with_provider(provider).with_protocol_versions(&[&TLS13])?;
     let builder = builder.dangerous().with_custom_certificate_verifier(pinned);
     Ok(Arc::new(builder.with_client_cert_resolver(own)))
 }
 
-/// Of the side that listens.
-pub(crate) fn server(identity: &Identity, keys: &[Fingerprint]) -> Result<Arc<ServerConfig>, Error> {
-    let (pinned, provider) = pinned(keys);
+/// Of the side that listens; `setting` is the one that names the keys.
+pub(crate) fn server(
+    identity: &Identity,
+    keys: &[Fingerprint],
+    setting: &'static str,
+) -> Result<Arc<ServerConfig>, Error> {
+    let (pinned, provider) = pinned(keys, setting);
     let own = Arc::new(AlwaysResolvesServerRawPublicKeys::new(identity.key.clone()));
     let builder = ServerConfig::builder_with_provider(provider).with_protocol_versions(&[&TLS13])?;
     let mut config = builder.with_client_cert_verifier(pinned).with_cert_resolver(own);

@@ -7,6 +7,7 @@ use ringside_auth::secret::Secret;
 use ringside_core::ids::Address;
 use ringside_core::money::{AMOUNT_UNIT, Amount};
 use ringside_mirror::keys::Fingerprint;
+use ringside_mirror::members::Member;
 use ringside_wire::address::parse_address;
 use ringside_wire::decimal;
 use std::net::SocketAddr;
@@ -134,6 +135,37 @@ impl Value for Vec<Fingerprint> {
     }
     fn show(&self) -> String {
         self.iter().map(Fingerprint::to_string).collect::<Vec<_>>().join(",")
+    }
+}
+
+/// Whether this is a host, a name or an address, and a port.
+pub(super) fn is_host_and_port(text: &str) -> bool {
+    let split = text.rsplit_once(':');
+    split.is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
+}
+
+fn member(text: &str) -> Result<Member, Wanted> {
+    let parts = text.split_once('@').and_then(|(id, rest)| Some((id, rest.rsplit_once('=')?)));
+    let (id, (address, key)) =
+        parts.ok_or(Wanted("members as NUMBER@HOST:PORT=KEY, such as 1@10.0.0.1:7071=KEY"))?;
+    let id = id.parse().ok().filter(|id| *id != 0);
+    let id = id.ok_or(Wanted("members whose numbers, before the @, are whole and from 1 on"))?;
+    if !is_host_and_port(address) {
+        return Err(Wanted("members at a host and a port each, such as 10.0.0.1:7071"));
+    }
+    let key = key.parse().map_err(|_| {
+        Wanted("members with a key each, behind the =, of 64 hex digits, as `ringside mirror-key` shows it there")
+    })?;
+    Ok(Member { id, address: address.to_owned(), key })
+}
+
+impl Value for Vec<Member> {
+    fn parse(text: &str) -> Result<Vec<Member>, Wanted> {
+        text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(member).collect()
+    }
+    fn show(&self) -> String {
+        let members = self.iter().map(|member| format!("{}@{}={}", member.id, member.address, member.key));
+        members.collect::<Vec<_>>().join(",")
     }
 }
 

@@ -13,4 +13,6 @@ mod log;
 pub mod node;
 pub mod vote;
 
+pub mod frame;
+
 pub use raft::eraftpb::Message;

@@ -1,0 +1,286 @@
+//! Connections between the members of a cluster: each connects to every other for what it says there, and hears the others on
+//! connections of theirs.
+
+mod connection;
+
+use crate::keys::{Fingerprint, Identity};
+use crate::stream::BEAT;
+use crate::tls;
+use connection::{hear, speak};
+use ringside_persist::quorum::Message;
+pub use ringside_persist::quorum::frame::Agreement;
+use ringside_persist::quorum::frame::len_of;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use tokio::sync::{Notify, Semaphore, watch};
+use tokio_rustls::{TlsAcceptor, TlsConnector};
+use tokio_util::sync::CancellationToken;
+
+/// Incoming connections at once, most of which have shown no key yet.
+const CONNECTIONS: usize = 64;
+/// Most bytes that wait for one member.
+const QUEUE_MAX: usize = 64 << 20;
+/// Why a member is not connected that is [`Mesh::cut`].
+const CUT: &str = "it is cut off";
+/// The setting that names the keys.
+const SETTING: &str = "cluster_members";
+
+/// One host of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Its number, from 1 on.
+    pub id: u64,
+    /// Host and port at which it listens for the others.
+    pub address: String,
+    /// By which the others know it.
+    pub key: Fingerprint,
+}
+
+/// Another member, as this one sees it.
+struct Peer {
+    member: Member,
+    queue: Mutex<Queue>,
+    filled: Notify,
+    is_cut: watch::Sender<bool>,
+    /// How many connections of it were let in: the last is the one that is heard.
+    heard: watch::Sender<u64>,
+}
+
+/// What waits for a member.
+#[derive(Default)]
+struct Queue {
+    messages: VecDeque<Message>,
+    bytes: usize,
+    /// Whether it is connected: what is queued is on its way.
+    is_open: bool,
+    /// Why it is not.
+    reason: Option<String>,
+}
+
+impl Peer {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_cut(&self) -> bool {
+        *self.is_cut.borrow()
+    }
+
+    fn put(&self, message: Message) -> bool {
+        let len = len_of(&message);
+        let mut queue = self.queue();
+        if !queue.is_open || queue.bytes + len > QUEUE_MAX {
+            return false;
+        }
+        queue.bytes += len;
+        queue.messages.push_back(message);
+        drop(queue);
+        self.filled.notify_one();
+        true
+    }
+
+    fn next(&self) -> Option<Message> {
+        let mut queue = self.queue();
+        let message = queue.messages.pop_front()?;
+        queue.bytes -= len_of(&message);
+        Some(message)
+    }
+
+    /// From now on it takes messages, unless it was cut off meanwhile.
+    fn open(&self) {
+        let mut queue = self.queue();
+        queue.is_open = !self.is_cut();
+        queue.reason = None;
+    }
+
+    fn is_open(&self) -> bool {
+        self.queue().is_open
+    }
+
+    /// From now on it takes none, and none waits. Gives whether it took them, and whether the reason is another than before.
+    fn close(&self, reason: String) -> (bool, bool) {
+        let mut queue = self.queue();
+        let is_new = queue.reason.as_ref() != Some(&reason);
+        let was_open = queue.is_open;
+        *queue = Queue { reason: Some(reason), ..Queue::default() };
+        (was_open, is_new)
+    }
+}
+
+/// What all connections share.
+struct Own {
+    me: u64,
+    key: Fingerprint,
+    agreement: Agreement,
+    peers: Vec<Arc<Peer>>,
+    deliver: Box<dyn Fn(Message) + Send + Sync>,
+}
+
+/// This member's connections.
+pub struct Mesh {
+    own: Arc<Own>,
+    address: SocketAddr,
+    thread: JoinHandle<()>,
+}
+
+impl Mesh {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Sends a message to the member that it names; gives whether it was taken. It never waits: what has no connection or no room is
+    /// dropped, as is what waits when its connection ends, and raft sends again.
+    pub fn send(&self, message: Message) -> bool {
+        self.peer(message.to).is_some_and(|peer| peer.put(message))
+    }
+
+    /// Whether messages to a member are on their way to it.
+    pub fn is_connected(&self, id: u64) -> bool {
+        self.peer(id).is_some_and(Peer::is_open)
+    }
+
+    /// Why a member is not connected, where that is known.
+    pub fn reason(&self, id: u64) -> Option<String> {
+        self.peer(id)?.queue().reason.clone()
+    }
+
+    /// For drills: closes and refuses connections with a member in both directions, and takes them again.
+    pub fn cut(&self, id: u64, is_cut: bool) {
+        let Some(peer) = self.peer(id) else { return };
+        peer.is_cut.send_replace(is_cut);
+        if is_cut {
+            peer.close(CUT.to_owned());
+            peer.filled.notify_one();
+        }
+    }
+
+    /// Waits until it has ended; it ends at `shutdown`.
+    pub fn join(self) {
+        // It panics where `deliver` does, which has been said by then.
+        let _ = self.thread.join();
+    }
+
+    fn peer(&self, id: u64) -> Option<&Peer> {
+        self.own.peers.iter().find(|peer| peer.member.id == id).map(Arc::as_ref)
+    }
+}
+
+/// Listens, and keeps connected to all `members` but `me`, until `shutdown`. What they say goes to `deliver`, in the order in which
+/// each said it, on the one thread that carries all of this: it must not wait.
+///
+/// Errors: I/O; TLS has nothing to work with; `InvalidInput` where members, number and key do not go together.
+pub fn start(
+    listen: SocketAddr,
+    me: u64,
+    identity: &Identity,
+    members: &[Member],
+    agreement: Agreement,
+    deliver: Box<dyn Fn(Message) + Send + Sync>,
+    shutdown: CancellationToken,
+) -> io::Result<Mesh> {
+    check(me, identity, members).map_err(|text| io::Error::new(io::ErrorKind::InvalidInput, text))?;
+    let others: Vec<_> = members.iter().filter(|member| member.id != me).cloned().collect();
+    let keys: Vec<_> = others.iter().map(|member| member.key).collect();
+    let acceptor = TlsAcceptor::from(tls::server(identity, &keys, SETTING).map_err(io::Error::other)?);
+    let listener = TcpListener::bind(listen)?;
+    listener.set_nonblocking(true)?;
+    let address = listener.local_addr()?;
+    let mut speaking = Vec::new();
+    for member in others {
+        let connector = tls::client(identity, &[member.key], SETTING).map_err(io::Error::other)?;
+        let peer = Arc::new(Peer {
+            member,
+            queue: Mutex::default(),
+            filled: Notify::new(),
+            is_cut: watch::Sender::new(false),
+            heard: watch::Sender::new(0),
+        });
+        speaking.push((peer, TlsConnector::from(connector)));
+    }
+    let peers = speaking.iter().map(|(peer, _)| peer.clone()).collect();
+    let own = Arc::new(Own { me, key: identity.fingerprint(), agreement, peers, deliver });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let listener = {
+        let _within = runtime.enter();
+        tokio::net::TcpListener::from_std(listener)?
+    };
+    let shared = own.clone();
+    let run = move || {
+        let local = tokio::task::LocalSet::new();
+        for (peer, connector) in speaking {
+            local.spawn_local(speak(shared.clone(), peer, connector));
+        }
+        local.block_on(&runtime, async {
+            tokio::select! {
+                () = listen_for_members(listener, acceptor, shared) => {}
+                () = shutdown.cancelled() => {}
+            }
+        });
+    };
+    let thread = std::thread::Builder::new().name("members".to_owned()).spawn(run)?;
+    Ok(Mesh { own, address, thread })
+}
+
+/// Whether the members can be told apart, and `me` is one of them: gives which.
+///
+/// Errors: what is wrong, for whoever set them.
+pub fn find(me: u64, members: &[Member]) -> Result<&Member, String> {
+    for (at, member) in members.iter().enumerate() {
+        let before = &members[..at];
+        if before.iter().any(|other| other.id == member.id) {
+            return Err(format!("`{SETTING}` names two members {}", member.id));
+        }
+        if let Some(other) = before.iter().find(|other| other.key == member.key) {
+            return Err(format!(
+                "`{SETTING}` names one key for members {} and {}: each host makes its own, `mirror.key` must not be copied",
+                other.id, member.id
+            ));
+        }
+    }
+    let found = members.iter().find(|member| member.id == me);
+    found.ok_or_else(|| format!("`{SETTING}` does not name this member, {me}"))
+}
+
+/// Whether this one is who it says.
+fn check(me: u64, identity: &Identity, members: &[Member]) -> Result<(), String> {
+    let (named, found) = (find(me, members)?.key, identity.fingerprint());
+    match named == found {
+        true => Ok(()),
+        false => Err(format!(
+            "`{SETTING}` names key {named} for this member, {me}, and its data folder has {found}: correct the key there, or \
+             `cluster_member` here"
+        )),
+    }
+}
+
+async fn listen_for_members(listener: tokio::net::TcpListener, acceptor: TlsAcceptor, own: Arc<Own>) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let told = Rc::new(RefCell::new(String::new()));
+    loop {
+        let (stream, from) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::warn!(%error, "no connection of a member can be taken");
+                tokio::time::sleep(BEAT).await;
+                continue;
+            }
+        };
+        let Ok(place) = places.clone().try_acquire_owned() else { continue };
+        let (acceptor, own, told) = (acceptor.clone(), own.clone(), told.clone());
+        tokio::task::spawn_local(async move {
+            let Err(error) = hear(&own, stream, &acceptor).await;
+            let reason = error.to_string();
+            // Said once, not at every attempt.
+            if told.replace(reason.clone()) != reason {
+                tracing::warn!(%from, %reason, "the connection of a member ended");
+            }
+            drop(place);
+        });
+    }
+}

@@ -1,0 +1,306 @@
+//! One connection between two members, seen from the one that speaks and from the one that hears.
+
+use super::{CUT, Own, Peer, SETTING};
+use crate::keys::Fingerprint;
+use crate::stream::{BEAT, PAUSES};
+use crate::tls;
+use ringside_persist::quorum::frame::{FrameKind, HEAD_LEN, Head, put, put_beat, put_hello, put_refusal};
+use std::convert::Infallible;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout};
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::{TlsAcceptor, TlsConnector};
+
+/// How long the other side may say or take nothing, or need for a handshake: so long the longest frame needs on a line of 100 Mbit/s,
+/// and after a cut of the line a new connection is there before TCP has brought the old one back.
+const PATIENCE: Duration = Duration::from_secs(6);
+/// Bytes that are written in one go, where as many wait; and that a buffer keeps room for.
+const FULL: usize = 256 << 10;
+
+/// Keeps connected to a member, and sends what waits for it.
+pub(super) async fn speak(own: Arc<Own>, peer: Arc<Peer>, connector: TlsConnector) {
+    let mut pause = PAUSES[0];
+    let mut is_cut = peer.is_cut.subscribe();
+    loop {
+        // The peer holds the other end: it never closes.
+        let _ = is_cut.wait_for(|is_cut| !is_cut).await;
+        let ended = tokio::select! {
+            ended = exchange(&own, &peer, &connector) => ended,
+            _ = is_cut.wait_for(|is_cut| *is_cut) => Err(io::Error::other(CUT)),
+        };
+        let Err(error) = ended;
+        let reason = error.to_string();
+        let (was_connected, is_new) = peer.close(reason.clone());
+        if was_connected {
+            pause = PAUSES[0];
+        }
+        // Said once, not at every attempt.
+        if is_new {
+            let (member, address) = (peer.member.id, &peer.member.address);
+            tracing::warn!(member, address, reason, "a member is not connected");
+        }
+        tokio::time::sleep(pause).await;
+        pause = (2 * pause).min(PAUSES[1]);
+    }
+}
+
+async fn exchange(own: &Own, peer: &Peer, connector: &TlsConnector) -> io::Result<Infallible> {
+    let connected = async {
+        let stream = TcpStream::connect(&peer.member.address).await?;
+        stream.set_nodelay(true)?;
+        let name = ServerName::try_from(tls::NAME).map_err(io::Error::other)?;
+        connector.connect(name, stream).await
+    };
+    let connected = timeout(PATIENCE, connected).await;
+    let stream = connected.map_err(|_| io::Error::other("it does not answer"))??;
+    let (mut from, mut to) = tokio::io::split(stream);
+    let (cluster, id) = (own.agreement.cluster, peer.member.id);
+    let (mut out, mut payload) = (Vec::new(), Vec::new());
+    put_hello(&own.agreement, own.me, id, &mut out);
+    write(&mut to, &mut out).await?;
+    let hello = read(&mut from, &mut payload).await.map_err(|error| match error.kind() {
+        // What TLS says of one whose key it refuses arrives here.
+        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
+            io::Error::other(format!(
+                "it ends the handshake ({error}): `{SETTING}` there must name key {} for member {}",
+                own.key, own.me
+            ))
+        }
+        _ => error,
+    })?;
+    if let Some(text) = disagreement(own, peer, &hello, &payload)? {
+        return Err(io::Error::other(text));
+    }
+    peer.open();
+    tracing::info!(member = id, address = peer.member.address, "a member is connected");
+    let hears = async {
+        loop {
+            let head = read(&mut from, &mut payload).await?;
+            match head.kind() {
+                Ok(FrameKind::Beat) => {}
+                Ok(FrameKind::Refused) => {
+                    let text = head.text(&payload).map_err(io::Error::other)?;
+                    return Err::<Infallible, _>(io::Error::other(text));
+                }
+                _ => return Err(io::Error::other("it says what one that hears does not say")),
+            }
+        }
+    };
+    let says = async {
+        let mut said = Instant::now();
+        // It is closed here where it was cut off, and perhaps healed since.
+        while peer.is_open() {
+            while out.len() < FULL
+                && let Some(message) = peer.next()
+            {
+                if let Err(error) = put(&message, cluster, &mut out) {
+                    tracing::error!(%error, member = id, "a message is not sent");
+                }
+            }
+            if said.elapsed() >= BEAT {
+                put_beat(cluster, own.me, id, &mut out);
+                said = Instant::now();
+            }
+            if out.is_empty() {
+                let _ = timeout(BEAT.saturating_sub(said.elapsed()), peer.filled.notified()).await;
+                continue;
+            }
+            write(&mut to, &mut out).await?;
+        }
+        Err::<Infallible, _>(io::Error::other(CUT))
+    };
+    let mut hears = pin!(hears);
+    tokio::select! {
+        heard = &mut hears => heard,
+        // Where the other side has ended it, it has said why.
+        said = says => timeout(BEAT, hears).await.unwrap_or(said),
+    }
+}
+
+/// Why a connection that was heard ended.
+enum Ended {
+    /// The other side is gone.
+    Gone(io::Error),
+    /// It is told this, and what it says further is not heard.
+    Refused(String),
+}
+
+impl From<io::Error> for Ended {
+    fn from(error: io::Error) -> Ended {
+        // What makes no frame is told to whoever sends it.
+        match error.get_ref() {
+            Some(cause) if cause.is::<ringside_persist::quorum::frame::FrameError>() => {
+                Ended::Refused(error.to_string())
+            }
+            _ => Ended::Gone(error),
+        }
+    }
+}
+
+/// Takes a connection, and hands over what comes on it.
+pub(super) async fn hear(own: &Own, stream: TcpStream, acceptor: &TlsAcceptor) -> io::Result<Infallible> {
+    stream.set_nodelay(true)?;
+    let shaken = timeout(PATIENCE, acceptor.accept(stream)).await;
+    let stream = shaken.map_err(|_| io::Error::other("the handshake takes too long"))??;
+    let shown = stream.get_ref().1.peer_certificates().and_then(|keys| keys.first());
+    let shown = shown.map(|key| Fingerprint::of(key));
+    let peer = own.peers.iter().find(|peer| Some(peer.member.key) == shown);
+    let peer = peer.ok_or_else(|| io::Error::other("it shows no member's key"))?;
+    let mut is_cut = peer.is_cut.subscribe();
+    let (from, mut to) = tokio::io::split(stream);
+    let mut from = BufReader::with_capacity(FULL, from);
+    let ended = tokio::select! {
+        Err(ended) = take(own, peer, &mut from, &mut to) => ended,
+        _ = is_cut.wait_for(|is_cut| *is_cut) => Ended::Gone(io::Error::other(CUT)),
+    };
+    match ended {
+        Ended::Gone(error) => Err(error),
+        Ended::Refused(text) => {
+            let mut out = Vec::new();
+            put_refusal(own.agreement.cluster, own.me, peer.member.id, &text, &mut out);
+            // It may be gone. What it has sent meanwhile is read away: closed with bytes unread, the words would be lost on their way.
+            let _ = timeout(BEAT, async {
+                write(&mut to, &mut out).await?;
+                to.shutdown().await?;
+                tokio::io::copy(&mut from, &mut tokio::io::sink()).await
+            })
+            .await;
+            Err(io::Error::other(text))
+        }
+    }
+}
+
+async fn take(
+    own: &Own,
+    peer: &Peer,
+    from: &mut (impl AsyncRead + Unpin),
+    to: &mut (impl AsyncWrite + Unpin),
+) -> Result<Infallible, Ended> {
+    let (cluster, id) = (own.agreement.cluster, peer.member.id);
+    let (mut out, mut payload) = (Vec::new(), Vec::new());
+    let hello = read(from, &mut payload).await?;
+    if let Some(text) = disagreement(own, peer, &hello, &payload)? {
+        return Err(Ended::Refused(text));
+    }
+    put_hello(&own.agreement, own.me, id, &mut out);
+    write(to, &mut out).await?;
+    peer.heard.send_modify(|heard| *heard += 1);
+    let mut heard = peer.heard.subscribe();
+    let hears = async {
+        loop {
+            let head = read(from, &mut payload).await?;
+            if (head.cluster, head.from, head.to) != (cluster, id, own.me) {
+                return Err::<Infallible, _>(Ended::Refused(format!(
+                    "member {id} says something as member {} to member {}, and this is member {}",
+                    head.from, head.to, own.me
+                )));
+            }
+            match head.kind() {
+                Ok(FrameKind::Message) => {
+                    let message = head.message(std::mem::take(&mut payload)).map_err(io::Error::other)?;
+                    if !peer.is_cut() {
+                        (own.deliver)(message);
+                    }
+                }
+                Ok(FrameKind::Beat) => {
+                    put_beat(cluster, own.me, id, &mut out);
+                    write(to, &mut out).await?;
+                }
+                Ok(FrameKind::Refused) => {
+                    let text = head.text(&payload).map_err(io::Error::other)?;
+                    return Err(Ended::Gone(io::Error::other(text)));
+                }
+                _ => return Err(Ended::Refused("a member says hello once".to_owned())),
+            }
+        }
+    };
+    tokio::select! {
+        ended = hears => ended,
+        _ = heard.changed() => Err(Ended::Refused("a newer connection took its place".to_owned())),
+    }
+}
+
+/// Why two members do not work together, as what came first on their connection shows; the words are for whoever runs them.
+fn disagreement(own: &Own, peer: &Peer, head: &Head, payload: &[u8]) -> io::Result<Option<String>> {
+    let (me, id) = (own.me, peer.member.id);
+    match head.kind() {
+        Ok(FrameKind::Hello) => {}
+        Ok(FrameKind::Refused) => return head.text(payload).map(Some).map_err(io::Error::other),
+        _ => return Ok(Some(format!("member {id} does not begin as a member does"))),
+    }
+    let (mine, theirs) = (own.agreement, head.agreement(payload).map_err(io::Error::other)?);
+    if theirs.cluster != mine.cluster {
+        let [mine, theirs] = [mine.cluster, theirs.cluster].map(const_hex::encode);
+        return Ok(Some(format!(
+            "member {id} is of cluster {theirs}, member {me} of {mine}: `cluster_members` names a host of another cluster, or one of them \
+             runs on the data folder of another"
+        )));
+    }
+    if (head.from, head.to) != (id, me) {
+        return Ok(Some(format!(
+            "whoever has the key of member {id} says that it is member {} and speaks to member {}; this is member {me}: set \
+             `cluster_member` and `cluster_members` right on both",
+            head.from, head.to
+        )));
+    }
+    if theirs.engine_version != mine.engine_version {
+        return Ok(Some(format!(
+            "member {id} runs engine version {}, member {me} runs {}: they would decide differently, install the same release on both",
+            theirs.engine_version, mine.engine_version
+        )));
+    }
+    if theirs.mode != mine.mode {
+        return Ok(Some(format!(
+            "members {id} and {me} do not wait for the same before they answer: set `acknowledge` alike on both"
+        )));
+    }
+    if theirs.segment_len != mine.segment_len {
+        return Ok(Some(format!(
+            "member {id} makes segments of {} bytes, member {me} of {}: set `segment_len` alike on both",
+            theirs.segment_len, mine.segment_len
+        )));
+    }
+    Ok(None)
+}
+
+/// The next frame: its head, and what is behind it in `payload`.
+///
+/// Errors: I/O; silence; no frame.
+async fn read(from: &mut (impl AsyncRead + Unpin), payload: &mut Vec<u8>) -> io::Result<Head> {
+    let silent = |_| io::Error::other("the other member says nothing");
+    let mut bytes = [0; HEAD_LEN];
+    timeout(PATIENCE, from.read_exact(&mut bytes)).await.map_err(silent)??;
+    let head = Head::read(&bytes).map_err(io::Error::other)?;
+    payload.clear();
+    payload.reserve_exact(head.len());
+    let mut behind = from.take(head.len() as u64);
+    while payload.len() < head.len() {
+        if timeout(PATIENCE, behind.read_buf(payload)).await.map_err(silent)?? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+    Ok(head)
+}
+
+/// Writes `out`, and empties it.
+///
+/// Errors: I/O; nothing is taken.
+async fn write(to: &mut (impl AsyncWrite + Unpin), out: &mut Vec<u8>) -> io::Result<()> {
+    let stuck = |_| io::Error::other("the other member takes nothing");
+    let mut at = 0;
+    while at < out.len() {
+        match timeout(PATIENCE, to.write(&out[at..])).await.map_err(stuck)?? {
+            0 => return Err(io::ErrorKind::WriteZero.into()),
+            written => at += written,
+        }
+    }
+    timeout(PATIENCE, to.flush()).await.map_err(stuck)??;
+    out.clear();
+    out.shrink_to(FULL);
+    Ok(())
+}
