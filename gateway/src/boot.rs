@@ -9,8 +9,10 @@ mod figures;
 mod funded;
 pub mod genesis;
 mod keeper;
+mod member;
 mod mirror;
 pub mod past;
+mod replica;
 mod stages;
 mod supervisor;
 
@@ -38,7 +40,7 @@ use ringside_persist::storage::disk::{Lock, make_folder, unsure_file_system};
 use ringside_persist::write::status::Pressure;
 use ringside_views::perpetual::market::PerpetualMarket;
 pub(crate) use stages::ViewFold;
-use stages::{Rebuilt, Stages, take_folder};
+use stages::{Led, Rebuilt, Stages, take_folder};
 pub use stages::{engine_config, persist_config};
 use std::fmt::Write as _;
 use std::fs::Permissions;
@@ -71,15 +73,35 @@ pub fn run_and_tell(
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), BootError> {
     let config = Arc::new(config);
+    if let Some(leader) = config.mirror_of.clone() {
+        return mirror::run(&config, &clock, &leader, out, ready);
+    }
+    make_data_folder(&config)?;
+    // First, and to the very end: others write to the folder as well, from the log of API keys to the archive.
+    let taken = take_folder(&config, &clock)?;
+    let shutdown = CancellationToken::new();
+    shutdown_on_signals(shutdown.clone()).map_err(BootError::Thread)?;
+    match config.cluster_member {
+        Some(member) => member::run(&config, &clock, member, &taken, &shutdown, out, ready),
+        None => lead(&config, &clock, &taken, None, &shutdown, out, ready),
+    }
+}
+
+/// The exchange itself, alone or as the leader of a cluster: until it is told to stop, its journal fails or it leads no more.
+fn lead(
+    config: &Arc<Config>,
+    clock: &Clock,
+    taken: &Lock,
+    led: Option<&Led>,
+    shutdown: &CancellationToken,
+    out: &mut impl Write,
+    ready: impl FnOnce(SocketAddr),
+) -> Result<(), BootError> {
     let say = |out: &mut dyn Write, line: &str| {
         // Nobody may be listening to standard output; that is no reason to stop.
         let _ = writeln!(out, "{line}");
         let _ = out.flush();
     };
-    if let Some(leader) = config.mirror_of.clone() {
-        return mirror::run(&config, &clock, &leader, out, ready);
-    }
-    make_data_folder(&config)?;
     if config.test_deployment
         && !config.any_file_system
         && let Some(file_system) = unsure_file_system(&config.data_dir)?
@@ -89,15 +111,13 @@ pub fn run_and_tell(
             "not known to keep what it synced: a production deployment is refused here"
         );
     }
-    // First, and to the very end: others write to the folder as well, from the log of API keys to the archive.
-    let taken = take_folder(&config, &clock)?;
-    let side = credentials::find(&config, &clock, &taken)?;
+    let side = credentials::find(config, clock, taken)?;
     let log = Arc::new(JournalLog::default());
     let kept: Arc<dyn CredentialLog> = log.clone();
     let (auth, found) = Authenticator::open(&config.auth(), &side, &kept)?;
     drop(side);
     let chain = Arc::new(config.chain());
-    let signer = ringside_chain::parts::signer(&chain, &clock, &auth.tokens)?;
+    let signer = ringside_chain::parts::signer(&chain, clock, &auth.tokens)?;
     let address = signer.as_ref().map(|signer| signer.address());
     let parts = ringside_chain::thread::Parts {
         watch: chain.vault.and_then(|vault| ringside_chain::parts::watch(&chain, vault, address)),
@@ -105,20 +125,18 @@ pub fn run_and_tell(
         signer,
         referrals: Some(ringside_chain::parts::discounts(&chain)),
     };
-    let shutdown = CancellationToken::new();
     let router = Arc::new(Router::new(ROUTES)?);
-    let edge = Edge::new(&config, auth, shutdown.clone());
+    let edge = Edge::new(config, auth, shutdown.clone());
     let shared = Arc::new(Shared::new(config.clone(), clock.clone(), edge, config.worker_count()));
     shared.feeds.load().map_err(BootError::Feeds)?;
-    shutdown_on_signals(shutdown.clone()).map_err(BootError::Thread)?;
     let server = Server::start(shared.clone(), router, workers(&shared))
         .map_err(|cause| BootError::Listen { address: config.listen, cause })?;
 
     let mut apart = Apart::default();
     let started = listen_for_figures(&shared, out).and_then(|watched| {
-        let (stages, own) = start_stages(&shared, taken.clone(), &log, &mut apart, out)?;
+        let (stages, own) = start_stages(&shared, taken.clone(), led, &log, &mut apart, out)?;
         let mirroring = CancellationToken::new();
-        Ok((watched, feed_mirror(&stages, &config, &mirroring, out)?, mirroring, stages, own))
+        Ok((watched, feed_mirror(&stages, config, &mirroring, out)?, mirroring, stages, own))
     });
     let (watched, fed, mirroring, stages, mut own) = match started {
         Ok(started) => started,
@@ -132,10 +150,10 @@ pub fn run_and_tell(
         send(&mut own, genesis::shipped_market());
     }
     if config.test_deployment && awaits_perpetuals(&shared) {
-        open_perpetuals(&shared, &mut own, &shutdown);
+        open_perpetuals(&shared, &mut own, shutdown);
     }
     let funded = match config.test_deployment && !awaits_perpetuals(&shared) {
-        true => funded::open(&shared, &mut own, &shutdown),
+        true => funded::open(&shared, &mut own, shutdown),
         false => &[],
     };
     shared.feed_port.attach(own);
@@ -150,10 +168,10 @@ pub fn run_and_tell(
     let address = server.address();
     let mut supervisor = Supervisor::new(|name| std::env::var_os(name));
     supervisor.ready(&format!("running on {address}"));
-    say(out, &greeting(&config, address, found.is_admin_key_new, funded));
+    say(out, &greeting(config, address, found.is_admin_key_new, funded));
     ready(address);
 
-    let has_ended = watch(&shared, &stages, &shutdown, apart, &mut supervisor);
+    let has_ended = watch(&shared, &stages, shutdown, apart, &mut supervisor);
     supervisor.stopping();
     shutdown.cancel();
     let served = server.join().map_err(BootError::Server);
@@ -177,11 +195,11 @@ pub fn run_and_tell(
     }
     mirroring.cancel();
     fed.map(JoinHandle::join);
-    drop(taken);
     tell_of_follower(&follower);
     // Commands are refused before the journal's thread says why.
     let reason = journal.take_failure().map(|error| error.to_string());
-    match reason.or_else(|| has_ended.then(|| "it ended".to_owned())) {
+    let is_lost = led.is_some_and(|led| led.link.is_lost());
+    match reason.or_else(|| (has_ended && !is_lost).then(|| "it ended".to_owned())) {
         Some(reason) => Err(BootError::Journal(reason)),
         None => {
             say(out, "ringside: stopped; everything acknowledged is in the journal");
@@ -266,17 +284,18 @@ fn workers(shared: &Arc<Shared>) -> Vec<MakeWorker> {
 fn start_stages(
     shared: &Shared,
     taken: Lock,
+    led: Option<&Led>,
     log: &JournalLog,
     apart: &mut Apart,
     out: &mut impl Write,
 ) -> Result<(Stages, CommandProducer), BootError> {
-    let rebuilt = Rebuilt::from_disk(&shared.config, &shared.clock, &shared.registry, taken)?;
+    let rebuilt = Rebuilt::from_disk(&shared.config, &shared.clock, &shared.registry, taken, led)?;
     let report = rebuilt.report().clone();
     let (sequence, hash) = rebuilt.state_hash();
     let _ = writeln!(out, "{}", rebuilt.report());
     let _ = writeln!(out, "recovery: state {:032x} at sequence {sequence}", u128::from_be_bytes(hash));
     let ports: Vec<_> = shared.ports.iter().chain([&shared.chain_port, &shared.feed_port]).cloned().collect();
-    let (stages, own, gauges) = Stages::start(rebuilt, shared, |writer| log.begin(writer), &ports)?;
+    let (stages, own, gauges) = Stages::start(rebuilt, shared, led, |writer| log.begin(writer), &ports)?;
     if let Some(distance) = apart.look(&shared.agreement) {
         let _ = writeln!(out, "recovery: {distance}");
         tracing::warn!("{distance}");

@@ -5,6 +5,7 @@ mod admin;
 mod archive;
 mod backup;
 pub mod client;
+mod cluster;
 mod demo;
 mod inspect;
 mod latency;
@@ -162,6 +163,11 @@ enum Action {
     },
     /// Shows the key by which the other side knows this one, leader or mirror; in a new data folder it is made.
     MirrorKey,
+    /// Hosts that agree: one leads, and another goes on when it dies.
+    Cluster {
+        #[command(subcommand)]
+        action: ClusterAction,
+    },
     /// Makes a leader of a stopped mirror whose leader is gone for good: says which command is its last and what may be missing, and
     /// raises the epoch. Refused while the leader of the settings answers.
     Promote {
@@ -253,6 +259,16 @@ enum Action {
         /// The wallet's key, 64 hex digits; better given in the environment.
         #[arg(long, env = "WALLET_KEY", hide_env_values = true)]
         key: String,
+    },
+}
+
+#[derive(Subcommand, Debug)]
+enum ClusterAction {
+    /// Makes the data folder that of the member that the settings name, of a new cluster or of the one given. Once for each host.
+    Init {
+        /// Id of the cluster, as the first host showed it: 32 hex digits.
+        #[arg(long, value_name = "ID")]
+        cluster: Option<String>,
     },
 }
 
@@ -375,6 +391,9 @@ pub fn main() -> ExitCode {
             tell(archive::prune(&config, directory.as_ref().unwrap_or(&config.data_dir), before, &exported))
         }
         Action::MirrorKey => tell(mirror::key(&config)),
+        Action::Cluster { action: ClusterAction::Init { cluster } } => {
+            tell(cluster::init(&config, cluster.as_deref()))
+        }
         Action::Promote { directory } => tell(mirror::promote(&config, &directory)),
         Action::RotateKey { new_key, give_up } => tell(rotate_key(&config, new_key, give_up)),
         Action::Operator { name, remove } => tell(operator(&config, name.as_deref(), remove)),

@@ -69,6 +69,9 @@ pub enum BootError {
     /// The key of this side, or the address for mirrors.
     #[error("mirror: {0}")]
     Mirror(io::Error),
+    /// It was elected, and others were before its engine ran.
+    #[error("this member leads the cluster no more")]
+    Lost,
     /// A thread.
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),

@@ -32,9 +32,10 @@ use ringside_core::{Engine, EngineConfig};
 use ringside_mirror::leader::Mirrored;
 use ringside_persist::archive::sqlite::Sqlite;
 use ringside_persist::archive::{Archive, Mark, Upgrade};
-use ringside_persist::config::{Method, PersistConfig};
+use ringside_persist::config::{Method, PersistConfig, Term};
 use ringside_persist::error::{FoldError, PersistError};
 use ringside_persist::mirror::source::Source;
+use ringside_persist::quorum::link::Link;
 use ringside_persist::recover::follower::{Examine, Follower, FollowerStatus, check_kept};
 use ringside_persist::recover::machine::Fold;
 use ringside_persist::recover::recovery::{Recovered, Report, recover_in};
@@ -247,6 +248,14 @@ pub(super) fn take_folder(config: &Config, clock: &Clock) -> Result<Lock, Persis
     disk(&persist)?.lock()
 }
 
+/// What the leader of a cluster begins with.
+pub(super) struct Led {
+    /// Its term.
+    pub(super) term: Term,
+    /// Says what is agreed on.
+    pub(super) link: Arc<Link>,
+}
+
 /// Everything that recovery gave back, ready to be started.
 pub(super) struct Rebuilt {
     recovered: Recovered<Engine>,
@@ -256,12 +265,16 @@ pub(super) struct Rebuilt {
 }
 
 impl Rebuilt {
-    /// Recovers from the data folder, which is `taken`, or founds a new journal in it. Takes as long as it takes.
+    /// Recovers from the data folder, which is `taken`, or founds a new journal in it. Takes as long as it takes. Of a cluster's leader
+    /// what recovery writes is agreed on when this returns.
+    ///
+    /// Errors: as recovery; [`BootError::Lost`].
     pub(super) fn from_disk(
         config: &Config,
         clock: &Clock,
         registry: &Arc<SubscriptionRegistry>,
         taken: Lock,
+        led: Option<&Led>,
     ) -> Result<Rebuilt, BootError> {
         let archive = archive(config);
         // What cannot be read now is reported when it is opened.
@@ -270,7 +283,7 @@ impl Rebuilt {
             false => Some(Mark::default()),
         };
         let archived = mark.map_or(0, |mark| mark.sequence);
-        let persist = persist_config(config, clock);
+        let persist = PersistConfig { term: led.map(|led| led.term), ..persist_config(config, clock) };
         if archived > 0 && is_blank(&persist.directory) {
             return Err(BootError::JournalGone {
                 journal: persist.directory,
@@ -288,6 +301,13 @@ impl Rebuilt {
             check_kept::<Engine>(disk.as_ref(), archived)?;
         }
         let recovered = recover_in(disk, taken, &persist, &engine_config(config), &mut fold)?;
+        if let Some(Led { link, .. }) = led {
+            let position = recovered.journal.position();
+            link.has_written(position);
+            if !link.wait(position) {
+                return Err(BootError::Lost);
+            }
+        }
         let last = recovered.next_sequence - 1;
         if let Some(teller) = fold.teller.take() {
             teller.finish(last);
@@ -363,6 +383,7 @@ impl Stages {
     pub(super) fn start(
         rebuilt: Rebuilt,
         shared: &Shared,
+        led: Option<&Led>,
         begin: impl FnOnce(SideWriter),
         ports: &[Arc<ReplyQueue>],
     ) -> Result<Started, BootError> {
@@ -417,9 +438,14 @@ impl Stages {
                 position,
             ))
         });
-        let journaller = match &source {
-            None => Journaller::new(recovered.journal, journal_out, gate.clone())?,
-            Some(source) => Journaller::mirrored(recovered.journal, journal_out, source.clone(), true)?,
+        let journaller = match (&source, led) {
+            (_, Some(led)) => {
+                Journaller::led(recovered.journal, journal_out, gate.clone(), led.link.clone(), true)?
+            }
+            (None, None) => Journaller::new(recovered.journal, journal_out, gate.clone())?,
+            (Some(source), None) => {
+                Journaller::mirrored(recovered.journal, journal_out, source.clone(), true)?
+            }
         };
         let journal = journaller.status();
         begin(journaller.side_writer());

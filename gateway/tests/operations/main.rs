@@ -9,6 +9,7 @@ mod archive;
 mod audit;
 mod backup;
 mod clock;
+mod cluster;
 mod disconnect;
 mod disk;
 mod feed;

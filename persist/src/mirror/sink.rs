@@ -9,7 +9,7 @@ use crate::mirror::frame::{FrameKind, Head};
 use crate::mirror::mark::{self, Mark};
 use crate::mirror::source::segment_mark;
 use crate::read::replay::{Reader, Step};
-use crate::read::survey::{Survey, survey};
+use crate::read::survey::survey;
 use crate::read::tail::walk;
 use crate::recover::snapshot_store;
 use crate::storage::disk::Lock;
@@ -197,23 +197,6 @@ impl Sink {
     /// Id of the journal; zeros where there is none yet.
     pub fn journal_id(&self) -> [u8; 16] {
         self.journal_id
-    }
-
-    /// Commands that the second engine passes over by decisions that stand behind the newest snapshot. To be asked before anything
-    /// comes.
-    ///
-    /// Errors: I/O; damage.
-    pub fn skips(&self) -> Result<Vec<Sequence>, PersistError> {
-        let survey = Survey { is_running: true, ..survey(self.storage.as_ref())? };
-        let last = self.copier.end.as_ref().map_or(0, |end| end.place.last.sequence);
-        let newest =
-            survey.snapshots.iter().filter_map(|name| snapshot_store::sequence_of(name)).max().unwrap_or(0);
-        if survey.segments.is_empty() || newest > last {
-            return Ok(Vec::new());
-        }
-        let from = survey.segments.partition_point(|read| read.header.first_seq <= newest).saturating_sub(1);
-        let walked = walk(self.storage.as_ref(), &survey, from, None, |_, _| Ok(()))?;
-        Ok(walked.skips.iter().map(|skip| skip.decision.skipped).collect())
     }
 
     /// What is said first on a connection. Whatever was on its way on the one before is forgotten.

@@ -170,9 +170,9 @@ impl Node {
         self.log().vote().cluster
     }
 
-    /// Whether there is a journal that an engine can follow.
+    /// Whether an engine can follow the journal: it is known that everything was agreed on that anybody was told of before this term.
     pub fn has_journal(&self) -> bool {
-        self.log().at(self.agreed).is_some()
+        self.agreed > 0 && self.term_at(self.agreed) == self.term()
     }
 
     /// Gives the journal up to a leader's engine, which it is elected to start. `wake` is called when there is something to do here.

@@ -10,6 +10,7 @@
 use crate::error::PersistError;
 use crate::format::checksum;
 use crate::read::survey::survey;
+use crate::read::tail::walk;
 use crate::storage::{BLOCK_LEN, Buffer, Storage, read_whole, write_whole};
 use crate::write::append::random_id;
 use crate::write::status::Position;
@@ -24,7 +25,7 @@ pub(crate) const NOT_ALONE: &str =
 /// What is said where the file is missing.
 pub(crate) const NO_MEMBER: &str = "this folder is no member's of a cluster: an empty one could elect a leader that knows nothing of what \
                                     it acknowledged. A new cluster begins with `ringside cluster init` on each host; a lost disk is \
-                                    replaced by a copy of another member's folder";
+                                    replaced by a copy of the journal of the member that leads";
 
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
@@ -111,7 +112,7 @@ pub fn read(storage: &dyn Storage) -> Result<Vote, PersistError> {
 }
 
 /// Makes the locked folder that of member `member`. A journal that is there stays, and its id is the cluster's; otherwise the id is
-/// `cluster`, or one drawn at random. Gives the id.
+/// `cluster`, or one drawn at random. Gives the id. In the terms of a journal that is there it has voted: for nobody else.
 ///
 /// Errors: the folder is a member's or a mirror's already; the journal is of another id than `cluster`; I/O.
 pub fn init(storage: &dyn Storage, member: u64, cluster: Option<[u8; 16]>) -> Result<[u8; 16], PersistError> {
@@ -126,6 +127,10 @@ pub fn init(storage: &dyn Storage, member: u64, cluster: Option<[u8; 16]>) -> Re
         (Some(id), _) | (None, Some(id)) => id,
         (None, None) => random_id().map_err(PersistError::io("read", "/dev/urandom"))?,
     };
-    write(storage, &Vote { cluster, member, term: 0, vote: 0, commit: 0, cut: None })?;
+    let (term, vote) = match survey.segments.is_empty() {
+        true => (0, 0),
+        false => (u64::from(walk(storage, &survey, 0, None, |_, _| Ok(()))?.epoch), member),
+    };
+    write(storage, &Vote { cluster, member, term, vote, commit: 0, cut: None })?;
     Ok(cluster)
 }

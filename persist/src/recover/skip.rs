@@ -6,10 +6,11 @@
 
 use crate::config::PersistConfig;
 use crate::error::PersistError;
-use crate::read::survey::{EpochMark, survey};
+use crate::read::survey::{EpochMark, Survey, survey};
 use crate::read::tail::walk;
 use crate::recover::machine::{Fold, Machine};
 use crate::recover::recovery::rebuild;
+use crate::recover::snapshot_store;
 use crate::storage::Storage;
 use crate::storage::disk::{Disk, Lock};
 use crate::write::append::Appender;
@@ -26,6 +27,22 @@ pub struct Decision<'a> {
     pub operators: [&'a str; 2],
     /// Up to 64 bytes.
     pub reason: &'a str,
+}
+
+/// Commands that are passed over by decisions which stand behind the newest snapshot; the journal may be in use.
+///
+/// Errors: I/O; damage.
+pub fn decisions(storage: &dyn Storage) -> Result<Vec<Sequence>, PersistError> {
+    let survey = Survey { is_running: true, ..survey(storage)? };
+    let newest =
+        survey.snapshots.iter().filter_map(|name| snapshot_store::sequence_of(name)).max().unwrap_or(0);
+    let Some(from) =
+        survey.segments.partition_point(|read| read.header.first_seq <= newest.max(1)).checked_sub(1)
+    else {
+        return Ok(Vec::new());
+    };
+    let walked = walk(storage, &survey, from, None, |_, _| Ok(()))?;
+    Ok(walked.skips.iter().map(|skip| skip.decision.skipped).collect())
 }
 
 /// Records the decision in the configured directory, whose engine must not be running, and whose events are folded into

@@ -1,0 +1,372 @@
+//! The role of a member of a cluster: it follows whoever leads, serves reads meanwhile, and runs the exchange for as long as it leads.
+//!
+//! One thread carries the consensus through all of this; it never computes on commands. Another role is another set of stages: those
+//! of the role before are stopped first.
+
+use super::error::BootError;
+use super::replica::{self, Replica, Upstream};
+use super::stages::{Led, disk, persist_config};
+use crate::config::Config;
+use crate::metrics::Page;
+use parking_lot::Mutex;
+use ringside_commands::clock::Clock;
+use ringside_core::engine::ENGINE_VERSION;
+use ringside_core::ids::Sequence;
+use ringside_mirror::keys::Identity;
+use ringside_mirror::members::{self, Agreement, Mesh};
+use ringside_persist::config::{PersistConfig, Term, mode_code};
+use ringside_persist::error::PersistError;
+use ringside_persist::quorum::link::Link;
+use ringside_persist::quorum::node::{Membership, Node, Role};
+use ringside_persist::quorum::{Message, vote};
+use ringside_persist::storage::disk::{Disk, Lock};
+use ringside_persist::write::status::JournalStatus;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+/// What the consensus counts in.
+const TICK: Duration = Duration::from_millis(10);
+/// Ticks that are made up for at most where the thread was held up: more would be elections for nothing.
+const LATE: u32 = 3;
+
+/// What its thread is brought.
+enum Brought {
+    Message(Message),
+    /// The journaller has something for it.
+    Work,
+    /// It is elected: the journal goes to a leader's engine.
+    Lead(SyncSender<Arc<Link>>),
+    Stop,
+}
+
+/// What others may know of it.
+#[derive(Clone, Debug)]
+struct Told {
+    role: Role,
+    term: u64,
+    batches: (u64, u64),
+    sequence: Sequence,
+    has_journal: bool,
+    failure: Option<String>,
+}
+
+/// One opening of a member, and the thread that carries it.
+struct Running {
+    bring: Sender<Brought>,
+    told: Arc<Mutex<Told>>,
+    cluster: [u8; 16],
+    journal: Arc<JournalStatus>,
+    mesh: Arc<Mesh>,
+    others: Vec<u64>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Running {
+    fn told(&self) -> Told {
+        self.told.lock().clone()
+    }
+
+    fn stop(&self) {
+        // It may have ended by itself.
+        let _ = self.bring.send(Brought::Stop);
+        if let Some(thread) = self.thread.lock().take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Upstream for Running {
+    fn journal_id(&self) -> Option<[u8; 16]> {
+        self.told().has_journal.then_some(self.cluster)
+    }
+
+    fn sequence(&self) -> Sequence {
+        self.told().sequence
+    }
+
+    fn is_over(&self) -> bool {
+        let told = self.told();
+        told.failure.is_some() || !matches!(told.role, Role::Follows(_))
+    }
+
+    fn figures(&self, page: &mut Page) {
+        let told = self.told();
+        page.gauge("ringside_cluster_term", "Term of the cluster that this member knows of", told.term);
+        let leader = match told.role {
+            Role::Follows(leader) => leader.unwrap_or(0),
+            _ => 0,
+        };
+        page.gauge(
+            "ringside_cluster_leader",
+            "Number of the member that this one follows, 0 for none",
+            leader,
+        );
+        page.gauge(
+            "ringside_cluster_batches_behind",
+            "Batches in this member's journal that are not known to be agreed on",
+            told.batches.0 - told.batches.1,
+        );
+        let connected = self.others.iter().filter(|id| self.mesh.is_connected(**id)).count();
+        page.gauge(
+            "ringside_cluster_connected",
+            "Other members that this one is connected to",
+            connected as u64,
+        );
+    }
+}
+
+/// Carries `node` until it is stopped or its disk fails. `end` is called once it leads no more.
+fn carry(
+    mut node: Node,
+    brought: &Receiver<Brought>,
+    bring: &Sender<Brought>,
+    mesh: &Mesh,
+    told: &Mutex<Told>,
+    end: &dyn Fn(),
+) {
+    let mut next = Instant::now() + TICK;
+    loop {
+        let wait = next.saturating_duration_since(Instant::now());
+        let first = match brought.recv_timeout(wait) {
+            Ok(first) => Some(first),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        for one in first.into_iter().chain(brought.try_iter()) {
+            match one {
+                Brought::Message(message) => node.step(message),
+                Brought::Work => {}
+                Brought::Lead(answer) => {
+                    if matches!(node.role(), Role::Elected(_)) {
+                        let bring = bring.clone();
+                        let wake = move || {
+                            // It is stopped, and so will be whoever wakes it.
+                            let _ = bring.send(Brought::Work);
+                        };
+                        let _ = answer.send(node.lead(Box::new(wake)));
+                    }
+                }
+                Brought::Stop => return,
+            }
+        }
+        let mut late = 0;
+        while Instant::now() >= next {
+            if late < LATE {
+                node.tick();
+            }
+            late += 1;
+            next += TICK;
+        }
+        let worked = node.work();
+        for message in node.messages() {
+            let to = message.to;
+            if !mesh.send(message) {
+                node.is_unreachable(to);
+            }
+        }
+        let failure = worked.err().map(|error| error.to_string());
+        let now = tell(&node, failure.clone());
+        let is_over = matches!(now.role, Role::Ended) || failure.is_some();
+        *told.lock() = now;
+        if is_over {
+            drop(node);
+            end();
+            return;
+        }
+    }
+}
+
+fn tell(node: &Node, failure: Option<String>) -> Told {
+    Told {
+        role: node.role(),
+        term: node.term(),
+        batches: node.batches(),
+        sequence: node.sequence(),
+        has_journal: node.has_journal(),
+        failure,
+    }
+}
+
+/// Runs until it is told to stop, or its disk fails. `ready` is called once it answers.
+pub(super) fn run(
+    config: &Arc<Config>,
+    clock: &Clock,
+    member: u64,
+    taken: &Lock,
+    shutdown: &CancellationToken,
+    out: &mut impl Write,
+    ready: impl FnOnce(SocketAddr),
+) -> Result<(), BootError> {
+    let Some(listen) = config.cluster_listen else { unreachable!("settings are checked together") };
+    let identity = Identity::of(&config.data_dir).map_err(BootError::Mirror)?;
+    let persist = persist_config(config, clock);
+    let files = Arc::new(disk(&persist)?);
+    let cluster = vote::read(files.as_ref())?.cluster;
+    let agreement = Agreement {
+        cluster,
+        engine_version: ENGINE_VERSION,
+        mode: mode_code(persist.mode),
+        segment_len: persist.segment_len,
+    };
+    // Of the opening that runs: messages that come between two of them are sent again.
+    let inbox: Arc<Mutex<Option<Sender<Brought>>>> = Arc::default();
+    let deliver = {
+        let inbox = inbox.clone();
+        Box::new(move |message| {
+            if let Some(inbox) = &*inbox.lock() {
+                // It is being stopped.
+                let _ = inbox.send(Brought::Message(message));
+            }
+        })
+    };
+    let connected = CancellationToken::new();
+    let mesh = members::start(
+        listen,
+        member,
+        &identity,
+        &config.cluster_members,
+        agreement,
+        deliver,
+        connected.clone(),
+    );
+    let mesh = Arc::new(mesh.map_err(BootError::Mirror)?);
+    let part = Part { config, clock, member, taken, files: &files, persist: &persist, mesh: &mesh };
+    let mut ready = Some(ready);
+    let mut ended = Ok(());
+    while ended.is_ok() && !shutdown.is_cancelled() {
+        ended = part.once(&inbox, shutdown, out, &mut ready);
+        inbox.lock().take();
+    }
+    connected.cancel();
+    if let Some(mesh) = Arc::into_inner(mesh) {
+        mesh.join();
+    }
+    if ended.is_ok() {
+        let _ = writeln!(out, "ringside: member {member} has stopped");
+    }
+    ended
+}
+
+/// What every opening of this member has in common.
+struct Part<'a> {
+    config: &'a Arc<Config>,
+    clock: &'a Clock,
+    member: u64,
+    taken: &'a Lock,
+    files: &'a Arc<Disk>,
+    persist: &'a PersistConfig,
+    mesh: &'a Arc<Mesh>,
+}
+
+impl Part<'_> {
+    /// From its opening to the end of its lead, or of everything.
+    fn once<W: Write, R: FnOnce(SocketAddr)>(
+        &self,
+        inbox: &Mutex<Option<Sender<Brought>>>,
+        shutdown: &CancellationToken,
+        out: &mut W,
+        ready: &mut Option<R>,
+    ) -> Result<(), BootError> {
+        let role = shutdown.child_token();
+        let running = Arc::new(self.open(&role)?);
+        *inbox.lock() = Some(running.bring.clone());
+        let mut told = move |address: SocketAddr| {
+            if let Some(ready) = ready.take() {
+                ready(address);
+            }
+        };
+        let outcome = loop {
+            let followed = self.follow(&running, shutdown, out, &mut told);
+            if followed.is_err() || shutdown.is_cancelled() {
+                break followed;
+            }
+            match running.told().role {
+                // It was elected, and others were before it could begin.
+                Role::Follows(_) => {}
+                Role::Elected(term) => break self.lead(&running, term, &role, out, &mut told),
+                Role::Leads | Role::Ended => break Ok(()),
+            }
+        };
+        let failure = running.told().failure;
+        running.stop();
+        match failure {
+            Some(reason) => Err(BootError::Journal(reason)),
+            None => outcome,
+        }
+    }
+
+    fn open(&self, role: &CancellationToken) -> Result<Running, PersistError> {
+        let membership = Membership {
+            member: self.member,
+            voters: self.config.cluster_members.iter().map(|member| member.id).collect(),
+            // Each start waits as long as no other.
+            seed: self.clock.now_ns().cast_unsigned() ^ self.member << 56,
+        };
+        let files = self.files.clone();
+        let node = Node::open(files, self.taken.clone(), self.persist, ENGINE_VERSION, &membership, true)?;
+        let told = Arc::new(Mutex::new(tell(&node, None)));
+        let (cluster, journal) = (node.cluster(), node.status());
+        let (bring, brought) = channel();
+        let (role, mesh) = (role.clone(), self.mesh.clone());
+        let (theirs, said) = (bring.clone(), told.clone());
+        let others = membership.voters.into_iter().filter(|id| *id != self.member).collect();
+        let run = move || carry(node, &brought, &theirs, &mesh, &said, &|| role.cancel());
+        let thread = std::thread::Builder::new().name("quorum".to_owned()).spawn(run);
+        let thread = thread.map_err(|cause| PersistError::Member { reason: cause.to_string() })?;
+        let (mesh, thread) = (self.mesh.clone(), Mutex::new(Some(thread)));
+        Ok(Running { bring, told, cluster, journal, mesh, others, thread })
+    }
+
+    /// Serves reads until it is elected, or there is nothing more to follow.
+    fn follow(
+        &self,
+        running: &Arc<Running>,
+        shutdown: &CancellationToken,
+        out: &mut impl Write,
+        ready: &mut dyn FnMut(SocketAddr),
+    ) -> Result<(), BootError> {
+        let greet = |address| {
+            format!(
+                "ringside: member {} of     a cluster of {}; it follows from sequence {}\n\
+                 ringside: answers on      http://{address}/api/v1: reads alone, at the sequence that each answer names",
+                self.member,
+                self.config.cluster_members.len(),
+                running.sequence()
+            )
+        };
+        let replica = Replica {
+            upstream: running.clone(),
+            files: self.files.clone(),
+            journal: running.journal.clone(),
+        };
+        let serving = shutdown.child_token();
+        replica::serve(self.config, self.clock, replica, &serving, out, greet, ready)
+    }
+
+    /// Runs the exchange until it leads no more.
+    fn lead(
+        &self,
+        running: &Running,
+        term: Term,
+        role: &CancellationToken,
+        out: &mut impl Write,
+        ready: &mut dyn FnMut(SocketAddr),
+    ) -> Result<(), BootError> {
+        let (answer, link) = sync_channel(1);
+        let _ = running.bring.send(Brought::Lead(answer));
+        // It may have lost meanwhile: then there is no answer, and it follows again.
+        let Ok(link) = link.recv_timeout(Duration::from_secs(1)) else { return Ok(()) };
+        let _ = writeln!(out, "ringside: member {} leads in term {}", self.member, term.number);
+        let led = Led { term, link };
+        match super::lead(self.config, self.clock, self.taken, Some(&led), role, out, ready) {
+            Err(BootError::Lost) => Ok(()),
+            Err(_) if led.link.is_lost() && running.told().failure.is_none() => Ok(()),
+            ended => ended,
+        }
+    }
+}

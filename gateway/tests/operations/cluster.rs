@@ -1,0 +1,270 @@
+//! Three hosts that agree, three processes: leaders killed under load, nothing acknowledged lost, the same files everywhere.
+
+use crate::process::{ADMIN_KEY, Folder, Running, get, log_in, ringside, said, stop, trade, try_request};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+const HOSTS: usize = 3;
+
+/// Three hosts on one.
+struct Cluster {
+    folder: Folder,
+    /// Where each answers clients, and where it listens for the others.
+    ports: [[u16; 2]; HOSTS],
+    members: String,
+    hosts: [Mutex<Option<Running>>; HOSTS],
+}
+
+impl Cluster {
+    fn new(name: &str) -> Cluster {
+        let folder = Folder::new(name);
+        let listeners: Vec<_> = (0..2 * HOSTS).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+        let port = |at: usize| listeners[at].local_addr().unwrap().port();
+        let ports = [0, 1, 2].map(|host| [port(2 * host), port(2 * host + 1)]);
+        drop(listeners);
+        let mut cluster =
+            Cluster { folder, ports, members: String::new(), hosts: [const { Mutex::new(None) }; HOSTS] };
+        let members: Vec<_> = (0..HOSTS)
+            .map(|host| {
+                let output = ringside(&cluster.data(host)).arg("mirror-key").output().unwrap();
+                let key = String::from_utf8(output.stdout).unwrap();
+                format!("{}@127.0.0.1:{}={}", host + 1, ports[host][1], key.trim())
+            })
+            .collect();
+        cluster.members = members.join(",");
+        let mut id: Option<String> = None;
+        for host in 0..HOSTS {
+            let mut command = cluster.command(host);
+            command.args(["cluster", "init"]);
+            if let Some(id) = &id {
+                command.args(["--cluster", id]);
+            }
+            let output = command.output().unwrap();
+            let words = said(&output);
+            assert!(output.status.success(), "{words}");
+            let (_, rest) = words.split_once("of cluster ").expect("it says the id");
+            id.get_or_insert_with(|| rest[..32].to_owned());
+            let again = cluster.command(host).args(["cluster", "init"]).output().unwrap();
+            assert!(said(&again).contains("is a member's of a cluster"), "{}", said(&again));
+        }
+        cluster
+    }
+
+    fn data(&self, host: usize) -> PathBuf {
+        let path = self.folder.0.join(["one", "two", "three"][host]);
+        std::fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    fn command(&self, host: usize) -> Command {
+        let mut command = ringside(&self.data(host));
+        command
+            .env("RINGSIDE_LISTEN", self.address(host))
+            .env("RINGSIDE_ADMIN_KEY", ADMIN_KEY)
+            // Whoever leads knows what the one before let in.
+            .env("RINGSIDE_JWT_SECRET", "a-secret-that-all-three-hosts-share-of-the-tests")
+            .env("RINGSIDE_KEY_ENCRYPTION_KEY", "11".repeat(32))
+            .env("RINGSIDE_SEGMENT_LEN", "64KiB")
+            .env("RINGSIDE_WEIGHT_PER_MINUTE", "10000000")
+            .env("RINGSIDE_ORDERS_PER_TEN_SECONDS", "1000000")
+            .env("RINGSIDE_ORDERS_PER_MINUTE", "1000000")
+            .env("RINGSIDE_CLUSTER_MEMBER", (host + 1).to_string())
+            .env("RINGSIDE_CLUSTER_LISTEN", format!("127.0.0.1:{}", self.ports[host][1]))
+            .env("RINGSIDE_CLUSTER_MEMBERS", &self.members);
+        command
+    }
+
+    fn address(&self, host: usize) -> String {
+        format!("127.0.0.1:{}", self.ports[host][0])
+    }
+
+    fn start(&self, host: usize) {
+        let path = self.folder.0.join(format!("log-{host}"));
+        let log = || Stdio::from(File::options().create(true).append(true).open(&path).unwrap());
+        let child = self.command(host).stdout(log()).stderr(log()).spawn().unwrap();
+        *self.hosts[host].lock().unwrap() = Some(Running(child));
+    }
+
+    fn start_if_gone(&self, host: usize) {
+        if self.hosts[host].lock().unwrap().is_none() {
+            self.start(host);
+        }
+    }
+
+    fn kill(&self, host: usize) {
+        if let Some(mut running) = self.hosts[host].lock().unwrap().take() {
+            running.0.kill().unwrap();
+            running.0.wait().unwrap();
+        }
+    }
+
+    /// The one that takes orders, once there is one.
+    fn leader(&self) -> usize {
+        let begun = Instant::now();
+        loop {
+            for host in 0..HOSTS {
+                if matches!(try_request(&self.address(host), "GET", "/readyz", &[], ""), Ok((200, _))) {
+                    return host;
+                }
+            }
+            assert!(begun.elapsed() < Duration::from_secs(60), "nobody leads\n{}", self.logs());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn logs(&self) -> String {
+        let of = |host: usize| std::fs::read_to_string(self.folder.0.join(format!("log-{host}")));
+        (0..HOSTS).map(|host| format!("== {host}\n{}", of(host).unwrap_or_default())).collect()
+    }
+
+    /// Of every segment its bytes.
+    fn segments(&self, host: usize) -> Vec<(String, Vec<u8>)> {
+        let journal = self.data(host).join("journal");
+        let names = std::fs::read_dir(&journal).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<_> = names.map(|name| name.into_string().unwrap()).collect();
+        names.retain(|name| name.ends_with(".journal"));
+        names.sort();
+        names.into_iter().map(|name| (name.clone(), std::fs::read(journal.join(name)).unwrap())).collect()
+    }
+}
+
+fn order(address: &str, trader: &str) -> std::io::Result<(u16, String)> {
+    let order =
+        json!({"symbol": "DFUSDT", "side": "buy", "type": "limit", "price": "0.15", "quantity": "10"});
+    try_request(address, "POST", "/api/v1/spot/orders", &[trader], &order.to_string())
+}
+
+#[test]
+fn leaders_die_and_nothing_acknowledged_is_lost() {
+    let cluster = Cluster::new("cluster");
+    (0..HOSTS).for_each(|host| cluster.start(host));
+    let first = cluster.leader();
+    let [_, buyer] = trade(&cluster.address(first));
+    let (is_over, acknowledged) = (AtomicBool::new(false), Mutex::new(Vec::<String>::new()));
+    let outages = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut host = first;
+            while !is_over.load(Ordering::Relaxed) {
+                let to = cluster.address(host);
+                match order(&to, &buyer) {
+                    Ok((200, answer)) => {
+                        let answer: Value = serde_json::from_str(&answer).unwrap();
+                        let id = answer["id"].as_str().unwrap().to_owned();
+                        // Cancelled at once, so that there is always money for another.
+                        let _ =
+                            try_request(&to, "DELETE", &format!("/api/v1/spot/orders/{id}"), &[&buyer], "");
+                        acknowledged.lock().unwrap().push(id);
+                    }
+                    _ => {
+                        host = (host + 1) % HOSTS;
+                        std::thread::sleep(Duration::from_millis(5));
+                    }
+                }
+            }
+        });
+        let some = |more: usize| {
+            let begun = Instant::now();
+            let wanted = acknowledged.lock().unwrap().len() + more;
+            while acknowledged.lock().unwrap().len() < wanted {
+                assert!(begun.elapsed() < Duration::from_secs(60), "no orders\n{}", cluster.logs());
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        };
+        let mut outages = Vec::new();
+        for round in 0..6 {
+            some(40);
+            let leader = cluster.leader();
+            let other = (leader + 1) % HOSTS;
+            match round % 3 {
+                // The leader: killed, or stopped in good order.
+                0 | 1 => {
+                    let begun = Instant::now();
+                    if round % 3 == 0 {
+                        cluster.kill(leader);
+                    } else {
+                        stop(cluster.hosts[leader].lock().unwrap().take().unwrap());
+                    }
+                    some(1);
+                    outages.push(begun.elapsed());
+                    some(40);
+                    cluster.start(leader);
+                }
+                // A follower: nobody notices. Then everybody.
+                _ => {
+                    cluster.kill(other);
+                    some(40);
+                    cluster.start(other);
+                    some(40);
+                    (0..HOSTS).for_each(|host| cluster.kill(host));
+                    (0..HOSTS).for_each(|host| cluster.start(host));
+                }
+            }
+        }
+        some(40);
+        is_over.store(true, Ordering::Relaxed);
+        outages
+    });
+    println!("from a leader's death to the next order: {outages:?}");
+
+    // A follower shows what the leader did, and takes no orders.
+    let leader = cluster.leader();
+    let acknowledged = acknowledged.into_inner().unwrap();
+    let buyer = log_in(&cluster.address(leader), 3);
+    for id in &acknowledged {
+        get(&cluster.address(leader), &format!("/api/v1/spot/orders/{id}"), &[&buyer]);
+    }
+    let distinct: BTreeSet<_> = acknowledged.iter().collect();
+    assert_eq!(distinct.len(), acknowledged.len(), "each order has a number of its own");
+    let trades = |host: usize| {
+        try_request(&cluster.address(host), "GET", "/api/v1/spot/trades?symbol=DFUSDT", &[], "").ok()
+    };
+    let begun = Instant::now();
+    for host in 0..HOSTS {
+        while trades(host) != trades(leader) {
+            assert!(begun.elapsed() < Duration::from_secs(60), "host {host} lags\n{}", cluster.logs());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+    let (status, refused) = order(&cluster.address((leader + 1) % HOSTS), &buyer).unwrap();
+    assert_eq!(status, 503, "{refused}");
+
+    // Two of three gone: no acknowledgement.
+    for host in [1, 2].map(|after| (leader + after) % HOSTS) {
+        cluster.kill(host);
+    }
+    let alone = order(&cluster.address(leader), &buyer);
+    assert!(!matches!(alone, Ok((200, _))), "{alone:?}");
+    (0..HOSTS).for_each(|host| cluster.start_if_gone(host));
+    cluster.leader();
+
+    // They hold the same files. What was on its way when they were killed some have, and some do not.
+    std::thread::sleep(Duration::from_secs(2));
+    (0..HOSTS).for_each(|host| cluster.kill(host));
+    let all = [0, 1, 2].map(|host| cluster.segments(host));
+    assert!(all[0].len() > 2, "several segments");
+    for other in &all[1..] {
+        // What snapshots made superfluous each has removed by itself.
+        let found = |name: &String| other.iter().find(|(named, _)| named == name);
+        let common: Vec<_> =
+            all[0].iter().filter_map(|(name, bytes)| Some((name, bytes, &found(name)?.1))).collect();
+        assert!(common.len() > 1, "several segments");
+        for (at, (name, one, two)) in common.iter().enumerate() {
+            let is_open = at + 1 == common.len();
+            let differs = one.chunks(4096).zip(two.chunks(4096)).position(|(one, two)| {
+                let is_blank = |block: &[u8]| block.iter().all(|byte| *byte == 0);
+                one != two && !(is_open && (is_blank(one) || is_blank(two)))
+            });
+            assert!(differs.is_none(), "{name} differs in block {differs:?}\n{}", cluster.logs());
+        }
+    }
+    // Nobody starts there alone.
+    let plain = ringside(&cluster.data(0)).output().unwrap();
+    assert!(said(&plain).contains("member's of a cluster"), "{}", said(&plain));
+}
