@@ -31,23 +31,16 @@ use ringside_persist::storage::disk::Disk;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::LazyLock;
 use std::time::Duration;
 use target::Target;
 use tracing_subscriber::EnvFilter;
 
-/// The version, with the commit where the build was told one (`BUILD_COMMIT`, as `scripts/dist.sh` does).
-static VERSION: LazyLock<String> = LazyLock::new(|| {
-    let version = env!("CARGO_PKG_VERSION");
-    match option_env!("BUILD_COMMIT") {
-        Some(commit) if !commit.is_empty() => format!("{version} ({commit})"),
-        _ => version.to_owned(),
-    }
-});
+/// The version, with the commit that it was built of.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("RINGSIDE_COMMIT"), ")");
 
 /// An exchange: spot and perpetual futures on a deterministic in-memory core, with a durable journal.
 #[derive(Parser, Debug)]
-#[command(name = "ringside", version = VERSION.as_str())]
+#[command(name = "ringside", version = VERSION)]
 struct Arguments {
     /// Settings as TOML; the environment (RINGSIDE_<KEY>) wins over it.
     #[arg(long, global = true, env = "RINGSIDE_CONFIG", value_name = "FILE")]
