@@ -242,6 +242,7 @@ async function showIsolated(page) {
   const cell = async (at) => number(await position.locator('td').nth(at).textContent());
   await until(page, () => /\d/.test(document.querySelector('#positions tr td:nth-child(6)')?.textContent));
   const [liquidation, margin] = [await cell(5), await cell(6)];
+  await isInSight(page, position);
   await position.getByRole('button', { name: 'Margin' }).click();
   await page.locator('#margin-form input[name=margin-amount]').fill('50');
   await until(page, () => (document.querySelector('#margin-preview')?.textContent.match(/→/g) ?? []).length === 2);
@@ -269,6 +270,15 @@ async function showIsolated(page) {
   await page.locator('#close-sure').click();
   await hears(page, 'Order filled');
   await position.waitFor({ state: 'detached' });
+}
+
+/** Take profit and stop loss stand beside the buttons of a position, not below them. */
+async function isInSight(page, position) {
+  for (const [width, height] of [[1600, 1000], [1500, 900], [1440, 900], [1280, 720]]) {
+    await page.setViewportSize({ width, height });
+    const [guards, acts] = [await position.locator('td.guards').boundingBox(), await position.locator('td.acts').boundingBox()];
+    assert.ok(guards.x + guards.width <= acts.x + 0.5, `at ${width} px the buttons stand over take profit and stop loss: ${guards.x + guards.width} of ${acts.x}`);
+  }
 }
 
 async function showPosition(page, mark, shoot) {
@@ -305,6 +315,7 @@ async function showPosition(page, mark, shoot) {
   await until(page, () => document.querySelector('#positions tr td:nth-child(6)')?.textContent !== '');
   await page.waitForTimeout(1_500);
   await shoot(page, 'position-1280-dark');
+  await isInSight(page, position);
 
   await page.locator('#ticket').getByLabel('Take profit / stop loss').uncheck();
   await position.getByRole('button', { name: 'Close' }).click();
