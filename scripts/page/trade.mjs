@@ -20,7 +20,7 @@ export async function showTrade({ demo, open, shown, shoot }) {
   shown('a pasted test key logs in, its margin shows');
 
   await showSpot(page, demo);
-  shown('spot: confirmed, open, marked in the book, amended, canceled; a refusal says what to change; a market order fills');
+  shown('spot: confirmed, open, marked in the book, amended, canceled; an amendment that is refused leaves it open; a refusal says what to change; a market order fills');
   await showMoves(page, demo);
   shown('an order of either venue is dragged in the chart, or moved by keys, and amended when it is let go; Escape leaves it; a refusal is said');
   const mark = await showKinds(page, demo);
@@ -53,6 +53,14 @@ async function showSpot(page, demo) {
   await row(page, '#orders', '0.1').getByRole('button', { name: 'Amend' }).click();
   await page.locator('#amend-form input[name=amend-size]').fill('120');
   await page.locator('#amend-sure').click();
+  await row(page, '#orders', '120').waitFor();
+  assert.deepEqual(await level(), ['0.1', '120']);
+  // More than can be paid for: what was open is open again.
+  await row(page, '#orders', '120').getByRole('button', { name: 'Amend' }).click();
+  await page.locator('#amend-form input[name=amend-size]').fill('100000000');
+  await page.locator('#amend-sure').click();
+  await page.locator('.toast', { hasText: 'Not amended: Not enough balance' }).waitFor();
+  await hears(page, 'The order is open again: buy 120 DFUSDT at 0.1');
   await row(page, '#orders', '120').waitFor();
   assert.deepEqual(await level(), ['0.1', '120']);
   await row(page, '#orders', '120').getByRole('button', { name: 'Cancel' }).click();
