@@ -252,7 +252,8 @@ fn a_day_is_exported_and_only_then_removed() {
     );
     // Candles, and what belongs to accounts, stay.
     let (_, still) = trades(&format!("klines?symbol=BTCUSDT&interval=1m&startTime={minute}&limit=2"));
-    assert_eq!(serde_json::from_str::<Value>(&still).unwrap(), candles);
+    // The minute may be over by now, and the next one be there.
+    assert_eq!(serde_json::from_str::<Value>(&still).unwrap()[0], candles[0]);
     let own = signed(&public, "GET", "/fapi/v1/userTrades", &keys[1], "symbol=BTCUSDT&fromId=1");
     assert_eq!(own.as_array().unwrap().len(), 4, "{own}");
 
