@@ -32,23 +32,16 @@ use ringside_persist::storage::disk::Disk;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::LazyLock;
 use std::time::Duration;
 use target::Target;
 use tracing_subscriber::EnvFilter;
 
-/// The version, with the commit where the build was told one (`BUILD_COMMIT`, as `scripts/dist.sh` does).
-static VERSION: LazyLock<String> = LazyLock::new(|| {
-    let version = env!("CARGO_PKG_VERSION");
-    match option_env!("BUILD_COMMIT") {
-        Some(commit) if !commit.is_empty() => format!("{version} ({commit})"),
-        _ => version.to_owned(),
-    }
-});
+/// The version, with the commit that it was built of.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("RINGSIDE_COMMIT"), ")");
 
 /// An exchange: spot and perpetual futures on a deterministic in-memory core, with a durable journal.
 #[derive(Parser, Debug)]
-#[command(name = "ringside", version = VERSION.as_str())]
+#[command(name = "ringside", version = VERSION)]
 struct Arguments {
     /// Settings as TOML; the environment (RINGSIDE_<KEY>) wins over it.
     #[arg(long, global = true, env = "RINGSIDE_CONFIG", value_name = "FILE")]
@@ -174,7 +167,7 @@ enum Action {
         /// The mirror's data folder.
         directory: PathBuf,
     },
-    /// What everybody may know of a day as files, and the removal of trades that such files hold.
+    /// What everybody may know of a day, or what accounts have of their own, as files, and the removal of what such files hold.
     Archive {
         #[command(subcommand)]
         action: ArchiveAction,
@@ -275,19 +268,25 @@ enum ClusterAction {
 #[derive(Subcommand, Debug)]
 enum ArchiveAction {
     /// Writes trades, joined trades, candles of a minute and funding rates of a day as CSV in ZIP files with SHA-256 checksums, by market,
-    /// in the folders and columns of Binance's public data. Reads the folder of a running exchange as well.
+    /// in the folders and columns of Binance's public data; with --account what is an account's own instead. Reads the folder of a running
+    /// exchange as well.
     Export {
         /// The data folder; unset: that of the settings.
         directory: Option<PathBuf>,
-        /// The day, UTC, such as 2026-11-26. It must be over.
-        #[arg(long)]
-        day: archive::day::Day,
+        /// The day, UTC, such as 2026-11-26. It must be over. With --account it may be left out, for all days that are.
+        #[arg(long, required_unless_present = "account")]
+        day: Option<archive::day::Day>,
+        /// Orders, fills, income, balances and transfers of this account instead, in a folder of its address: an address, a number, or
+        /// `all`.
+        #[arg(long, value_name = "ADDRESS")]
+        account: Option<archive::Accounts>,
         /// The folder to write to.
         #[arg(long, value_name = "FOLDER")]
         to: PathBuf,
     },
     /// Removes public trades of all days before one from the archive. Refuses where a file of such a day is missing or is not what an
-    /// export would write. Candles, funding rates and what belongs to accounts stay. Stopped, the file shrinks as well.
+    /// export would write. Candles and funding rates stay, and what belongs to accounts does without --own. Stopped, the file shrinks as
+    /// well.
     Prune {
         /// The data folder; unset: that of the settings.
         directory: Option<PathBuf>,
@@ -297,6 +296,10 @@ enum ArchiveAction {
         /// The folder that those days were exported to.
         #[arg(long, value_name = "FOLDER")]
         exported: PathBuf,
+        /// Accounts' own rows instead, all of which `export --account all` wrote. Those of 92 days stay, and of whoever has an order open
+        /// all orders and fills of its market since the day it was placed.
+        #[arg(long)]
+        own: bool,
     },
 }
 
@@ -384,11 +387,20 @@ pub fn main() -> ExitCode {
             };
             tell(backup::restore(&config, &copies, &to, until, &credentials))
         }
-        Action::Archive { action: ArchiveAction::Export { directory, day, to } } => {
-            tell(archive::export(&config, directory.as_ref().unwrap_or(&config.data_dir), day, &to))
+        Action::Archive { action: ArchiveAction::Export { directory, day, account, to } } => {
+            let data = directory.as_ref().unwrap_or(&config.data_dir);
+            tell(match (account, day) {
+                (Some(accounts), day) => archive::export_own(&config, data, day, accounts, &to),
+                (None, Some(day)) => archive::export(&config, data, day, &to),
+                (None, None) => Err(anyhow::anyhow!("--day is missing")),
+            })
         }
-        Action::Archive { action: ArchiveAction::Prune { directory, before, exported } } => {
-            tell(archive::prune(&config, directory.as_ref().unwrap_or(&config.data_dir), before, &exported))
+        Action::Archive { action: ArchiveAction::Prune { directory, before, exported, own } } => {
+            let data = directory.as_ref().unwrap_or(&config.data_dir);
+            tell(match own {
+                true => archive::prune_own(&config, data, before, &exported),
+                false => archive::prune(&config, data, before, &exported),
+            })
         }
         Action::MirrorKey => tell(mirror::key(&config)),
         Action::Cluster { action: ClusterAction::Init { cluster } } => {

@@ -20,7 +20,7 @@ export async function showTrade({ demo, open, shown, shoot }) {
   shown('a pasted test key logs in, its margin shows');
 
   await showSpot(page, demo);
-  shown('spot: confirmed, open, marked in the book, amended, canceled; a refusal says what to change; a market order fills');
+  shown('spot: confirmed, open, marked in the book, amended, canceled; an amendment that is refused leaves it open; a refusal says what to change; a market order fills');
   await showMoves(page, demo);
   shown('an order of either venue is dragged in the chart, or moved by keys, and amended when it is let go; Escape leaves it; a refusal is said');
   const mark = await showKinds(page, demo);
@@ -53,6 +53,14 @@ async function showSpot(page, demo) {
   await row(page, '#orders', '0.1').getByRole('button', { name: 'Amend' }).click();
   await page.locator('#amend-form input[name=amend-size]').fill('120');
   await page.locator('#amend-sure').click();
+  await row(page, '#orders', '120').waitFor();
+  assert.deepEqual(await level(), ['0.1', '120']);
+  // More than can be paid for: what was open is open again.
+  await row(page, '#orders', '120').getByRole('button', { name: 'Amend' }).click();
+  await page.locator('#amend-form input[name=amend-size]').fill('100000000');
+  await page.locator('#amend-sure').click();
+  await page.locator('.toast', { hasText: 'Not amended: Not enough balance' }).waitFor();
+  await hears(page, 'The order is open again: buy 120 DFUSDT at 0.1');
   await row(page, '#orders', '120').waitFor();
   assert.deepEqual(await level(), ['0.1', '120']);
   await row(page, '#orders', '120').getByRole('button', { name: 'Cancel' }).click();
@@ -242,6 +250,7 @@ async function showIsolated(page) {
   const cell = async (at) => number(await position.locator('td').nth(at).textContent());
   await until(page, () => /\d/.test(document.querySelector('#positions tr td:nth-child(6)')?.textContent));
   const [liquidation, margin] = [await cell(5), await cell(6)];
+  await isInSight(page, position);
   await position.getByRole('button', { name: 'Margin' }).click();
   await page.locator('#margin-form input[name=margin-amount]').fill('50');
   await until(page, () => (document.querySelector('#margin-preview')?.textContent.match(/→/g) ?? []).length === 2);
@@ -269,6 +278,15 @@ async function showIsolated(page) {
   await page.locator('#close-sure').click();
   await hears(page, 'Order filled');
   await position.waitFor({ state: 'detached' });
+}
+
+/** Take profit and stop loss stand beside the buttons of a position, not below them. */
+async function isInSight(page, position) {
+  for (const [width, height] of [[1600, 1000], [1500, 900], [1440, 900], [1280, 720]]) {
+    await page.setViewportSize({ width, height });
+    const [guards, acts] = [await position.locator('td.guards').boundingBox(), await position.locator('td.acts').boundingBox()];
+    assert.ok(guards.x + guards.width <= acts.x + 0.5, `at ${width} px the buttons stand over take profit and stop loss: ${guards.x + guards.width} of ${acts.x}`);
+  }
 }
 
 async function showPosition(page, mark, shoot) {
@@ -305,6 +323,7 @@ async function showPosition(page, mark, shoot) {
   await until(page, () => document.querySelector('#positions tr td:nth-child(6)')?.textContent !== '');
   await page.waitForTimeout(1_500);
   await shoot(page, 'position-1280-dark');
+  await isInSight(page, position);
 
   await page.locator('#ticket').getByLabel('Take profit / stop loss').uncheck();
   await position.getByRole('button', { name: 'Close' }).click();

@@ -100,7 +100,7 @@ impl FromStr for Asked {
 }
 
 impl Asked {
-    fn find(self, views: &Views) -> Result<AccountId> {
+    pub(super) fn find(self, views: &Views) -> Result<AccountId> {
         match self {
             Asked::Number(account) => Ok(account),
             Asked::Address(address) => {

@@ -20,7 +20,8 @@ pub fn page(shared: &Shared) -> Vec<u8> {
     let metrics = &shared.metrics;
     page.family("ringside_build_info", Kind::Gauge, "The running build; always 1");
     let engine = ringside_core::engine::ENGINE_VERSION.to_string();
-    page.sample(&[("version", env!("CARGO_PKG_VERSION")), ("engine_version", &engine)], 1);
+    let (version, commit) = (env!("CARGO_PKG_VERSION"), env!("RINGSIDE_COMMIT"));
+    page.sample(&[("version", version), ("commit", commit), ("engine_version", &engine)], 1);
     page.gauge("ringside_up_seconds", "Since the process started", metrics.started.elapsed().as_secs());
     if let Ok(disk) = rustix::fs::statvfs(&shared.config.data_dir) {
         let free = disk.f_bavail.saturating_mul(disk.f_frsize);

@@ -99,7 +99,16 @@ fn who_may_read_them_and_what_ready_means() {
     assert_eq!(request(&public, "GET", "/metrics", &[], "").0, 401);
     let trader = crate::process::log_in(&public, 2);
     assert_eq!(request(&public, "GET", "/metrics", &[&trader], "").0, 401);
-    assert!(get(&public, "/metrics", &[&format!("X-API-Key: {ADMIN_KEY}")]).contains("ringside_build_info"));
+    let page = get(&public, "/metrics", &[&format!("X-API-Key: {ADMIN_KEY}")]);
+    let build = page.lines().find(|line| line.starts_with("ringside_build_info{")).unwrap();
+    let version = said(&ringside(&folder.0).arg("--version").output().unwrap());
+    let commit = version.trim().split(['(', ')']).nth(1).unwrap();
+    assert_eq!(version, format!("ringside {} ({commit})\n", env!("CARGO_PKG_VERSION")));
+    assert!(build.contains(&format!("commit=\"{commit}\"")), "{build}");
+    let head = Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).output();
+    let head = head.ok().filter(|output| output.status.success());
+    let head = head.map_or("unknown\n".to_owned(), |output| String::from_utf8(output.stdout).unwrap());
+    assert_eq!(commit, option_env!("BUILD_COMMIT").filter(|told| !told.is_empty()).unwrap_or(head.trim()));
     for address in [&public, &own] {
         assert_eq!(get(address, "/livez", &[]), "alive\n");
         assert_eq!(get(address, "/readyz", &[]), "ready\n");

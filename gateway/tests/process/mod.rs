@@ -192,6 +192,18 @@ pub(crate) fn try_signed(
     parameters: &str,
 ) -> (u16, Value) {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
+    try_signed_at(i64::try_from(now).unwrap(), address, method, path, key, parameters)
+}
+
+/// The same, signed at a time of an exchange's own, UNIX milliseconds.
+pub(crate) fn try_signed_at(
+    now: i64,
+    address: &str,
+    method: &str,
+    path: &str,
+    key: &Value,
+    parameters: &str,
+) -> (u16, Value) {
     let query = format!("{parameters}&timestamp={now}");
     let mut mac = Hmac::<Sha256>::new_from_slice(key["api_secret"].as_str().unwrap().as_bytes()).unwrap();
     mac.update(query.as_bytes());
@@ -214,8 +226,13 @@ pub(crate) fn started(folder: &Path, change: impl Fn(&mut Command)) -> (Running,
 
 /// A header with a login token of the wallet whose key is this number.
 pub(crate) fn log_in(address: &str, wallet: u8) -> String {
+    log_in_with(address, &format!("{wallet:064}"))
+}
+
+/// The same of a key, 64 hex digits.
+pub(crate) fn log_in_with(address: &str, key: &str) -> String {
     let mut command = binary();
-    command.args(["login", "--url", &format!("http://{address}"), "--key", &format!("{wallet:064}")]);
+    command.args(["login", "--url", &format!("http://{address}"), "--key", key]);
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
     format!("Authorization: Bearer {}", String::from_utf8_lossy(&output.stdout).trim())

@@ -116,6 +116,15 @@ pub struct Passed {
     pub is_full: bool,
 }
 
+/// Through where entries of a list were removed from an archive, after they had been exported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Removed {
+    /// The largest id among them.
+    pub id: u64,
+    /// The latest time among them, UNIX milliseconds.
+    pub time_ms: i64,
+}
+
 /// A store that can be written by one and read by many. Share it in an `Arc`.
 pub trait Archive: Send + Sync {
     /// The one writer.
@@ -163,6 +172,14 @@ pub trait ArchiveReader: Send {
         beside: &[i64],
         most: u64,
     ) -> Result<Passed, ArchiveError>;
+
+    /// Through where entries of an owner's list were removed, in a market or in any; nothing where none were.
+    fn removed(
+        &mut self,
+        list: u16,
+        owner: AccountId,
+        market: Option<MarketId>,
+    ) -> Result<Option<Removed>, ArchiveError>;
 }
 
 /// Something of an archive that is brought to the version that is written.

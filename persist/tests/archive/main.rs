@@ -66,7 +66,7 @@ fn the_log_is_moved_into_the_file_by_time() {
 #[test]
 fn the_oldest_packs_of_a_list_are_removed_and_no_other() {
     use ringside_persist::archive::row::{Entry, List};
-    use ringside_persist::archive::{ALL_FACETS, EntriesAsked};
+    use ringside_persist::archive::{ALL_FACETS, EntriesAsked, Removed};
     let folder = Folder::new("prune");
     let store = folder.store();
     let mut writer = store.writer(JOURNAL).unwrap();
@@ -88,6 +88,8 @@ fn the_oldest_packs_of_a_list_are_removed_and_no_other() {
             all.iter().flat_map(|(list, market)| ids.clone().map(|id| entry(*list, *market, id))).collect();
         writer.commit(&rows, Mark { sequence: 10 * pack + 10, time_ns: 1 }, false).unwrap();
     }
+    let own = (1..=4).map(|id| Entry { owner: 7, ..entry(9, 1, id) }).collect::<Vec<_>>();
+    writer.commit(&own, Mark { sequence: 6_001, time_ns: 1 }, false).unwrap();
     let ids = |list, market, tag| -> Vec<u64> {
         let asked = EntriesAsked {
             list: List { number: list, is_late: false },
@@ -110,8 +112,19 @@ fn the_oldest_packs_of_a_list_are_removed_and_no_other() {
     assert_eq!(store.pack_from(9, 1, 6_001).unwrap(), None);
     assert_eq!(store.pack_from(9, 3, 1).unwrap(), None);
     // Beside the writer, in more than one transaction.
-    assert_eq!(store.remove_before(9, 1, 5_005).unwrap(), 5_000);
-    assert_eq!(store.remove_before(9, 1, 5_005).unwrap(), 0);
+    let removed = |market| store.reader().unwrap().removed(9, 0, market).unwrap();
+    assert_eq!(removed(None), None);
+    assert_eq!(store.remove_before(9, 0, 1, 5_005).unwrap(), 5_000);
+    assert_eq!(store.remove_before(9, 0, 1, 5_005).unwrap(), 0);
+    let through = Some(Removed { id: 5_000, time_ms: 5_000_000 });
+    assert_eq!((removed(Some(1)), removed(Some(2)), removed(None)), (through, None, through));
+    assert_eq!(store.owners(9).unwrap(), [(0, 1), (0, 2), (7, 1)]);
+    // An account's own, and nobody else's.
+    assert_eq!(store.remove_before(9, 8, 1, 5_005).unwrap(), 0);
+    assert_eq!(store.remove_before(9, 7, 1, 3).unwrap(), 0);
+    assert_eq!(store.remove_before(9, 7, 1, 5).unwrap(), 4);
+    assert_eq!(store.reader().unwrap().removed(9, 7, None).unwrap(), Some(Removed { id: 4, time_ms: 4_000 }));
+    assert_eq!((removed(None), store.owners(9).unwrap()), (through, vec![(0, 1), (0, 2)]));
     assert_eq!(ids(9, 1, 0), (5_001..=6_000).collect::<Vec<_>>());
     assert_eq!((ids(9, 1, 77 << 10), ids(9, 1, 5_500 << 10)), (vec![], vec![5_500]));
     assert_eq!((ids(9, 2, 0).len(), ids(10, 1, 0).len(), ids(9, 2, 77 << 10)), (6_000, 6_000, vec![77]));
@@ -123,6 +136,7 @@ fn the_oldest_packs_of_a_list_are_removed_and_no_other() {
     // The last connection moved the log.
     let before = len();
     store.shrink().unwrap();
+    assert_eq!(removed(Some(1)), through);
     assert!(len() < before, "{} of {before}", len());
     assert_eq!((ids(9, 1, 0).len(), store.reader().unwrap().mark().unwrap()), (1_001, mark));
 }

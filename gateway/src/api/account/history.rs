@@ -10,10 +10,10 @@ use crate::dialect::fapi::words::{OrderSide, OrderStatus};
 use ringside_auth::access::{Auth, Permission};
 use ringside_core::command::{PerpetualStatus, Side};
 use ringside_core::ids::{AccountId, MarketId};
-use ringside_views::archive::History;
 use ringside_views::archive::keyset::{Walk, Walked};
 use ringside_views::archive::readers::Unreadable;
-use ringside_views::log::{ALL_FACETS, Page, Place};
+use ringside_views::archive::{History, OWN_KEPT_MS};
+use ringside_views::log::{ALL_FACETS, List, Page, Place};
 use ringside_views::perpetual::order::{OrderRecord, order_facet};
 use ringside_views::perpetual::rows::FillRecord;
 use ringside_wire::account::own;
@@ -132,6 +132,7 @@ struct Cut<T> {
 
 /// The page that is asked for, and what it was charged beyond its row.
 async fn cut<T: Walked>(call: &Call, asked: &Asked) -> Result<(Cut<T>, u32), Error> {
+    check_kept(call, T::source().list(), asked).await?;
     let history = &call.worker.shared.history;
     let (cut, passed) = match &asked.cursor {
         Some(place) => by_cursor(history, asked, place.clone()).await,
@@ -139,6 +140,22 @@ async fn cut<T: Walked>(call: &Call, asked: &Asked) -> Result<(Cut<T>, u32), Err
     }
     .map_err(from_archive)?;
     Ok((cut, call.charge_rows(passed)))
+}
+
+/// Refuses a time that is sent and from which on an operator has removed rows; without one, what is there is all that is asked for.
+async fn check_kept(call: &Call, list: List, asked: &Asked) -> Result<(), Error> {
+    let start = *asked.times.start();
+    if start == i64::MIN || start >= call.now_ms - OWN_KEPT_MS {
+        return Ok(());
+    }
+    let removed = call.worker.shared.history.removed(list, asked.account, asked.market).await;
+    match removed.map_err(from_archive)?.filter(|removed| start <= removed.time_ms) {
+        Some(removed) => {
+            let message = format!("start_time: own rows through {} are kept elsewhere", removed.time_ms);
+            Err(refusal::INVALID_PARAMETER.saying(message).into())
+        }
+        None => Ok(()),
+    }
 }
 
 async fn by_cursor<T: Walked>(

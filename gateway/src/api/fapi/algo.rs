@@ -3,6 +3,7 @@
 use super::keyed::{self, Marked};
 use super::market_data::with;
 use super::order::{ALL_CANCELED, ONE, generated_name, priority_of};
+use super::query::check_orders;
 use super::shape;
 use super::{
     READ, TRADE, by_symbol, carry_out, from_archive, get, market, name_of, optional_market, params, row,
@@ -16,7 +17,7 @@ use ringside_commands::ingress::Priority;
 use ringside_core::command::{CancelAllPerpetual, CancelPerpetual, order_class};
 use ringside_core::ids::MarketId;
 use ringside_core::reject::Reject;
-use ringside_views::log::Page;
+use ringside_views::log::{List, Page};
 use ringside_views::perpetual::order::OrderRecord;
 use ringside_wire::futures::FuturesSuccess;
 use ringside_wire::futures::order::{ConditionalCanceled, FuturesConditionalOrder};
@@ -260,6 +261,8 @@ async fn all(call: Call) -> Result<Vec<FuturesConditionalOrder>, Error> {
     };
     let history = &call.worker.shared.history;
     let mut rows = history.perpetual_orders(&page, true).await.map_err(from_archive)?;
+    let asked = (&params, "algoId", from);
+    check_orders(&call, List::ServiceOrders, market, asked, start, rows.first()).await?;
     // Pages follow each other from the end that is shown first.
     let passed = (depth - limit).min(rows.len());
     if page.is_oldest {

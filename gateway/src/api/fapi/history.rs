@@ -2,13 +2,15 @@
 //! `account.md` 10).
 
 use super::{
-    READ, by_query, from_archive, get, market, name_of, optional_market, params, shape, views, within,
+    READ, by_query, check_own, check_window, from_archive, get, market, name_of, optional_market, params,
+    shape, views, within,
 };
 use crate::api::{Call, Error, Query, Route, Weighed, later};
 use crate::dialect::fapi::{encode, refusal};
 use ringside_core::command::SelfTradePrevention;
+use ringside_views::archive::OWN_KEPT_MS;
 use ringside_views::archive::pages::source;
-use ringside_views::log::Page;
+use ringside_views::log::{List, Page};
 use ringside_views::perpetual::rows::{FillRecord, IncomeKind, IncomeRecord, MarginRecord, PreventedRecord};
 use ringside_wire::futures::history::{FuturesFill, FuturesIncome, FuturesPreventedMatch, MarginMoved};
 use ringside_wire::futures::words::{PositionSide, SelfTrade};
@@ -91,6 +93,13 @@ async fn fills(call: Call) -> Result<Vec<FuturesFill>, Error> {
         None => within(page, &params, start..=end),
     };
     let rows: Vec<FillRecord> = call.worker.shared.history.page(&page).await.map_err(from_archive)?;
+    match from.map(i64::unsigned_abs) {
+        Some(from) if rows.first().is_none_or(|first| first.trade > from) => {
+            check_own(&call, List::Fills, market, "fromId", |removed| from << 1 <= removed.id).await?;
+        }
+        Some(_) => {}
+        None => check_window(&call, List::Fills, market, &params, start).await?,
+    }
     let views = views(&call)?;
     let symbol = name_of(&views, market);
     Ok(rows.iter().map(|fill| encode::fill(fill, symbol)).collect())
@@ -115,7 +124,7 @@ async fn income(call: Call) -> Result<Weighed<Vec<FuturesIncome>>, Error> {
         }
     };
     let (start, end) = params.times()?;
-    let oldest = call.now_ms - 92 * DAY_MS;
+    let oldest = call.now_ms - OWN_KEPT_MS;
     let from = match (start, end) {
         (None, None) => call.now_ms - 7 * DAY_MS,
         (start, _) => start.unwrap_or(oldest).max(oldest),

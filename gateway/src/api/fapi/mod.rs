@@ -27,7 +27,8 @@ use ringside_core::command::{Body, Command};
 use ringside_core::ids::{MarketId, Symbol};
 use ringside_views::Views;
 use ringside_views::archive::readers::Unreadable;
-use ringside_views::log::Page;
+use ringside_views::archive::{OWN_KEPT_MS, Removed};
+use ringside_views::log::{List, Page};
 use ringside_views::perpetual::market::PerpetualMarket;
 use ringside_wire::futures::FuturesSuccess;
 use ringside_wire::futures::market::OneOrAll;
@@ -129,6 +130,36 @@ fn optional_market<'v>(views: &'v Views, params: &Params<'_>) -> Result<Option<&
 /// loop from the last row's time on sees each once.
 fn within(page: Page, params: &Params<'_>, times: RangeInclusive<i64>) -> Page {
     page.within(times).oldest(params.get("startTime").is_some())
+}
+
+/// Refuses what begins among own rows that an operator has exported and removed: a shorter answer would look like a whole one.
+async fn check_own(
+    call: &Call,
+    list: List,
+    market: MarketId,
+    name: &str,
+    is_among: impl Fn(&Removed) -> bool,
+) -> Result<(), Error> {
+    let removed = call.worker.shared.history.removed(list, call.account(), Some(market)).await;
+    match removed.map_err(from_archive)?.filter(is_among) {
+        Some(removed) => Err(refusal::removed_own(name, removed.time_ms).into()),
+        None => Ok(()),
+    }
+}
+
+/// The same of a window that was sent. What is younger than all that may be removed is not looked at.
+async fn check_window(
+    call: &Call,
+    list: List,
+    market: MarketId,
+    params: &Params<'_>,
+    start: i64,
+) -> Result<(), Error> {
+    let sent = ["startTime", "endTime"].into_iter().find(|name| params.get(name).is_some());
+    match sent.filter(|_| start < call.now_ms - OWN_KEPT_MS) {
+        Some(name) => check_own(call, list, market, name, |removed| start <= removed.time_ms).await,
+        None => Ok(()),
+    }
 }
 
 /// One object with a symbol, an array of all without.

@@ -2,12 +2,16 @@
 
 use super::market_data::{order_limits, with};
 use super::shape;
-use super::{READ, by_symbol, from_archive, get, market, name_of, optional_market, params, views, within};
+use super::{
+    READ, by_symbol, check_own, check_window, from_archive, get, market, name_of, optional_market, params,
+    views, within,
+};
 use crate::api::{Call, Error, Route, later, now};
 use crate::dialect::fapi::params::Params;
 use crate::dialect::fapi::{order, place, refusal};
+use ringside_core::ids::MarketId;
 use ringside_views::Views;
-use ringside_views::log::Page;
+use ringside_views::log::{List, Page};
 use ringside_views::perpetual::order::{Forced, ForcedRecord, OrderRecord};
 use ringside_views::perpetual::rows::AmendRecord;
 use ringside_wire::futures::order::{Amendment, Change, FuturesAmendment, FuturesOrder};
@@ -158,7 +162,26 @@ async fn all(call: Call) -> Result<Vec<FuturesOrder>, Error> {
         None => within(page, &params, start..=end),
     };
     let rows = call.worker.shared.history.perpetual_orders(&page, false).await.map_err(from_archive)?;
+    check_orders(&call, List::Orders, market, (&params, "orderId", from), start, rows.first()).await?;
     list(&call, rows.iter())
+}
+
+/// Refuses orders from one on, or of a window, of which an operator has removed some.
+pub(super) async fn check_orders(
+    call: &Call,
+    list: List,
+    market: MarketId,
+    (params, name, from): (&Params<'_>, &str, Option<i64>),
+    start: i64,
+    first: Option<&OrderRecord>,
+) -> Result<(), Error> {
+    match from.map(i64::unsigned_abs) {
+        Some(from) if first.is_none_or(|first| first.told.order > from) => {
+            check_own(call, list, market, name, |removed| from <= removed.id).await
+        }
+        Some(_) => Ok(()),
+        None => check_window(call, list, market, params, start).await,
+    }
 }
 
 async fn amendments(call: Call) -> Result<Vec<FuturesAmendment>, Error> {

@@ -17,9 +17,13 @@ use super::{Call, Error, StatusCode};
 use crate::dialect::spot::refusal::{self, Refusal};
 use parking_lot::RwLockReadGuard;
 use ringside_commands::ingress::{EngineState, Unavailable};
+use ringside_core::ids::MarketId;
 use ringside_views::Views;
+use ringside_views::archive::OWN_KEPT_MS;
 use ringside_views::archive::readers::Unreadable;
+use ringside_views::log::List;
 use ringside_views::market::MarketRecord;
+use ringside_views::time::TimeRange;
 
 /// So much of what is no token is shown, characters: more than the name of one has.
 const TOKEN_SHOWN: usize = 32;
@@ -74,6 +78,28 @@ fn from_archive(reason: Unreadable) -> Error {
             error(refusal::ENGINE_BUSY).with_message("too many readers of history; retry with backoff")
         }
         Unreadable::Failed => error(refusal::DB_ERROR).with_message("history cannot be read"),
+    }
+}
+
+/// Refuses a time that is sent and from which on an operator has removed own rows; without one, what is there is all that is asked for.
+async fn check_kept(
+    call: &Call,
+    list: List,
+    market: Option<MarketId>,
+    times: TimeRange,
+) -> Result<(), Error> {
+    let start = *times.milliseconds().start();
+    if times.start_s == TimeRange::ALL.start_s || start >= call.now_ms - OWN_KEPT_MS {
+        return Ok(());
+    }
+    let removed = call.worker.shared.history.removed(list, call.account(), market).await;
+    match removed.map_err(from_archive)?.filter(|removed| start <= removed.time_ms) {
+        Some(removed) => {
+            let message =
+                format!("own rows through {} are kept elsewhere", removed.time_ms.div_euclid(1_000));
+            Err(error(refusal::INVALID_RANGE).with_message(message))
+        }
+        None => Ok(()),
     }
 }
 

@@ -10,6 +10,7 @@ use ringside_commands::ingress::Priority;
 use ringside_core::command::{CancelAll, CancelOrder, Command};
 use ringside_core::ids::{ALL_MARKETS, OrderId};
 use ringside_views::history::OrderQuery;
+use ringside_views::log::List;
 use ringside_views::order::OrderRecord;
 use ringside_wire::spot::{Canceled, SpotOrder};
 
@@ -139,6 +140,7 @@ async fn list(call: Call) -> Result<Vec<SpotOrder>, Error> {
         Ok(market) => market.map(|market| market.market),
         Err(UnknownSymbol) => return Ok(Vec::new()),
     };
+    super::check_kept(&call, List::SpotOrders, market, created).await?;
     let query = OrderQuery { account: call.account(), market, status, created, limit };
     let orders = call.worker.shared.history.orders(query).await.map_err(from_archive)?;
     Ok(encode_list(&call, &orders))

@@ -7,6 +7,7 @@ use crate::dialect::spot::{decode, encode, refusal};
 use ringside_auth::access::{Auth, Permission};
 use ringside_core::ids::padded;
 use ringside_views::history::{FillQuery, FillRecord};
+use ringside_views::log::List;
 use ringside_wire::spot::{SpotBalance, SpotOwnTrade};
 
 /// Rows of the routing table that this file answers.
@@ -43,6 +44,7 @@ async fn own_trades(call: Call) -> Result<Vec<SpotOwnTrade>, Error> {
         Ok(market) => market.map(|market| market.market),
         Err(UnknownSymbol) => return Ok(Vec::new()),
     };
+    super::check_kept(&call, List::SpotFills, market, time).await?;
     let query = FillQuery { account: call.account(), market, time, limit };
     let fills = call.worker.shared.history.fills(query).await.map_err(from_archive)?;
     Ok(call.worker.markets.with(|markets| {

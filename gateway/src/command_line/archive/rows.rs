@@ -5,7 +5,7 @@ use super::day::Day;
 use crate::dialect::fapi::encode;
 use anyhow::Result;
 use ringside_core::command::{PerpetualParameter, Side};
-use ringside_core::ids::MarketId;
+use ringside_core::ids::{AccountId, MarketId};
 use ringside_persist::archive::{ALL_FACETS, ArchiveReader, EntriesAsked};
 use ringside_views::archive::pages::row_of;
 use ringside_views::archive::rows::list_of;
@@ -89,9 +89,14 @@ impl<'a> Market<'a> {
 
 /// Everything of a list of everyone's in a market: `times` and `ids` bound it.
 pub(super) fn all(list: u16, market: MarketId) -> EntriesAsked {
+    all_of(list, 0, market)
+}
+
+/// The same of an account's list.
+pub(super) fn all_of(list: u16, owner: AccountId, market: MarketId) -> EntriesAsked {
     EntriesAsked {
         list: list_of(list),
-        owner: 0,
+        owner,
         market: Some(market),
         tag: 0,
         facets: ALL_FACETS,
@@ -111,15 +116,25 @@ pub(super) fn first<T: Row>(reader: &mut dyn ArchiveReader, asked: &EntriesAsked
     Ok(entries.first().map(row_of).transpose()?)
 }
 
-/// Gives every row of a day, oldest first.
+/// Gives every row of a day of a list of everyone's, oldest first.
 fn each<T: Row>(
     reader: &mut dyn ArchiveReader,
     list: u16,
     market: MarketId,
     day: Day,
+    take: impl FnMut(T) -> Result<()>,
+) -> Result<()> {
+    each_of(reader, all(list, market), day, take)
+}
+
+/// The same of any list.
+pub(super) fn each_of<T: Row>(
+    reader: &mut dyn ArchiveReader,
+    all: EntriesAsked,
+    day: Day,
     mut take: impl FnMut(T) -> Result<()>,
 ) -> Result<()> {
-    let mut asked = EntriesAsked { times: day.times(), limit: ROWS, ..all(list, market) };
+    let mut asked = EntriesAsked { times: day.times(), limit: ROWS, ..all };
     let mut entries = Vec::new();
     loop {
         entries.clear();
@@ -142,7 +157,7 @@ pub(super) fn write(
     day: Day,
     out: &mut dyn Write,
 ) -> Result<u64> {
-    let mut lines = Lines { out, count: 0 };
+    let mut lines = Lines::new(out);
     match market {
         Market::Spot { market, .. } => spot(reader, market, kind, day, &mut lines)?,
         Market::Perpetual(market) => perpetual(reader, market, kind, day, &mut lines)?,
@@ -151,13 +166,17 @@ pub(super) fn write(
 }
 
 /// Writes lines, after the line of names where there is one.
-struct Lines<'a> {
+pub(super) struct Lines<'a> {
     out: &'a mut dyn Write,
-    count: u64,
+    pub(super) count: u64,
 }
 
-impl Lines<'_> {
-    fn add(&mut self, names: &str, line: &str) -> Result<()> {
+impl<'a> Lines<'a> {
+    pub(super) fn new(out: &'a mut dyn Write) -> Lines<'a> {
+        Lines { out, count: 0 }
+    }
+
+    pub(super) fn add(&mut self, names: &str, line: &str) -> Result<()> {
         if self.count == 0 && !names.is_empty() {
             writeln!(self.out, "{names}")?;
         }
@@ -209,10 +228,22 @@ fn spot(
     }
 }
 
+/// A value as the API spells it; nothing for what is null or absent. Names and reasons that clients and operators give may have
+/// anything in them.
+fn spelled(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) if text.contains(['"', ',', '\n', '\r']) => {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        }
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    }
+}
+
 /// Members of an answer of the API, spelled as there.
-fn members(value: &impl Serialize, names: &[&str]) -> Result<String> {
+pub(super) fn members(value: &impl Serialize, names: &[&str]) -> Result<String> {
     let value = serde_json::to_value(value)?;
-    let spelled = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let members = match &value {
         Value::Array(values) => values.iter().map(spelled).collect::<Vec<_>>(),
         object => names.iter().map(|name| spelled(&object[*name])).collect(),

@@ -239,6 +239,16 @@ pub fn removed(name: &str, trade: u64, time_ms: i64) -> Refusal {
     )
 }
 
+/// -1130: the account's own rows of that time, which an operator has exported and removed.
+pub fn removed_own(name: &str, time_ms: i64) -> Refusal {
+    text(
+        -1130,
+        format!(
+            "Data sent for parameter '{name}' is not valid: own rows through {time_ms} are kept elsewhere."
+        ),
+    )
+}
+
 /// -1130: the key is another request's.
 pub fn key_of_another() -> Refusal {
     text(-1130, "Parameter 'idempotencyKey' was used for another request.".to_owned())

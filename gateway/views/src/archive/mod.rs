@@ -18,10 +18,12 @@ pub mod pages;
 pub mod readers;
 pub mod rows;
 
+pub use ringside_persist::archive::Removed;
+
 use crate::SharedViews;
 use crate::history::{FillQuery, FillRecord, OrderQuery, OwnerRecord, TradeRecord};
 use crate::kline::{Interval, Kline, KlineRow};
-use crate::log::Page;
+use crate::log::{List, Page};
 use crate::order::OrderRecord;
 use crate::time::TimeRange;
 use readers::{Readers, Unreadable};
@@ -31,6 +33,10 @@ use std::sync::{Arc, OnceLock};
 
 /// Rows looked at under one lock in a search that may be long.
 const STEPS: usize = 2048;
+
+/// Accounts' own rows of so long are never removed from the archive, so that routes of a fixed reach always show all of it, and none has
+/// to ask what was removed.
+pub const OWN_KEPT_MS: i64 = 92 * 86_400_000;
 
 /// What one turn at the archive takes, in rows that are looked at: a few milliseconds.
 const WORK: usize = 8_192;
@@ -63,6 +69,20 @@ impl History {
 
     fn readers(&self) -> Result<&Readers, Unreadable> {
         self.readers.get().ok_or(Unreadable::Failed)
+    }
+
+    /// Through where an account's rows of a list were removed from the archive, in a market or in any.
+    pub async fn removed(
+        &self,
+        list: List,
+        account: AccountId,
+        market: Option<MarketId>,
+    ) -> Result<Option<Removed>, Unreadable> {
+        let ask = move |archive: &mut dyn ArchiveReader| archive.removed(list as u16, account, market);
+        match self.readers.get() {
+            Some(readers) => readers.ask(ask).await,
+            None => Ok(None),
+        }
     }
 
     /// The order of an id of an account, resting or ended.

@@ -68,6 +68,13 @@ impl<T> Clone for Source<T> {
 
 impl<T> Copy for Source<T> {}
 
+impl<T> Source<T> {
+    /// The list that the archive has them in.
+    pub fn list(&self) -> List {
+        self.list
+    }
+}
+
 /// Orders, open ones included.
 pub const ORDERS: Source<OrderRecord> = Source {
     list: List::Orders,

@@ -1,7 +1,7 @@
 // Acts of the account: orders placed, amended and canceled, positions closed and turned, leverage set. Each says what came of it.
 import { Refused } from '../api/client';
 import * as exchange from '../api/exchange';
-import { absolute, add, compare } from '../lib/decimal';
+import { absolute, add, compare, isPositive, subtract } from '../lib/decimal';
 import { openOrders } from '../store/account';
 import { isLoginOpen, session, type Session } from '../store/session';
 import { perpetualOrder, spotOrder } from '../store/ticket';
@@ -84,7 +84,36 @@ export const cancelAll = (only: Market | null): Promise<boolean> =>
     toast('plain', 'All canceled', `${open.length} ${open.length === 1 ? 'order' : 'orders'}${only ? ` of ${only.symbol}` : ''}`);
   });
 
-// Spot orders have no amendment: the old one ends and a new one begins, behind the others of its price.
+// What a spot order is placed again with.
+const spotLimit = ({ symbol, side, tif }: Order, price: string, quantity: string) => ({ symbol, side, type: 'limit', price, quantity, tif });
+
+// Spot orders have no amendment: the old one ends and a new one begins, behind the others of its price. What the old one has filled
+// counts for the new one. Where the new one is refused the old one is placed again, as far as it was open.
+async function replaceSpot(token: string, order: Order, price: string, quantity: string): Promise<void> {
+  const canceled = await exchange.cancelSpot(token, order.id);
+  takeOrder(canceled);
+  const left = subtract(quantity, canceled.filled);
+  if (!isPositive(left)) return tellOrder(canceled);
+  try {
+    return took(await timed(() => exchange.placeSpot(token, spotLimit(order, price, left))));
+  } catch (error) {
+    const { title, text } = refusalWords(error);
+    if (!isRefusal(error)) return toast('bad', 'The order is canceled, and what became of the new one is not known', `Look at your orders. ${title} ${text}`.trim());
+    const [old, rest] = [order.price ?? price, subtract(order.quantity, canceled.filled)];
+    try {
+      takeOrder(await passing(() => exchange.placeSpot(token, spotLimit(order, old, rest))));
+      toast('bad', `Not amended: ${title}`, `${text} The order is open again: ${order.side} ${rest} ${order.symbol} at ${old}, behind the others of its price.`.trim());
+    } catch (again) {
+      const words = refusalWords(again);
+      toast('bad', `Not amended: ${title}`, `The order is canceled, and could not be placed again: ${words.title} ${words.text}`.trim());
+    }
+    refreshSoon();
+  }
+}
+
+// Whether the venue said that nothing was done; after anything else an order may be there.
+const isRefusal = (error: unknown): boolean => error instanceof Refused && (error.status < 500 || error.status === 503);
+
 export const amend = (order: Order, price: string, quantity: string): Promise<boolean> =>
   act(async (by, signer) => {
     if (order.venue === 'perpetual') {
@@ -93,9 +122,7 @@ export const amend = (order: Order, price: string, quantity: string): Promise<bo
       toast('good', 'Order amended', `${amended.side === 'buy' ? 'Buy' : 'Sell'} ${amended.quantity} ${amended.symbol} at ${amended.price ?? 'market'}`);
       return;
     }
-    takeOrder(await exchange.cancelSpot(by.token, order.id));
-    const { symbol, side, tif } = order;
-    took(await timed(() => exchange.placeSpot(by.token, { symbol, side, type: 'limit', price, quantity, tif })));
+    await replaceSpot(by.token, order, price, quantity);
   });
 
 const opposite = ({ amount }: Position): 'BUY' | 'SELL' => (amount.startsWith('-') ? 'BUY' : 'SELL');

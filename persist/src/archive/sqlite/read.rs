@@ -2,10 +2,12 @@
 //! a query whose index were gone would fail to prepare.
 
 use super::super::row::Entry;
-use super::super::{ArchiveError, ArchiveReader, EntriesAsked, Looked, Mark, Passed};
+use super::super::{ArchiveError, ArchiveReader, EntriesAsked, Looked, Mark, Passed, Removed};
 use super::column::unsigned;
 use super::entries::heads::Queries;
 use super::entries::{FacetsOf, walk};
+use super::prune;
+use ringside_core::ids::{AccountId, MarketId};
 use rusqlite::{Connection, Row};
 use std::path::PathBuf;
 
@@ -76,5 +78,15 @@ impl ArchiveReader for Reader {
     ) -> Result<Passed, ArchiveError> {
         let passed = walk::pass(&self.connection, &self.entries, asked, beside, most);
         passed.map_err(|error| self.failed("a number of entries", error))
+    }
+
+    fn removed(
+        &mut self,
+        list: u16,
+        owner: AccountId,
+        market: Option<MarketId>,
+    ) -> Result<Option<Removed>, ArchiveError> {
+        let removed = prune::removed(&self.connection, list, owner, market);
+        removed.map_err(|error| self.failed("what was removed", error))
     }
 }

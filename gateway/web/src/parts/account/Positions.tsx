@@ -45,7 +45,7 @@ function Row({ position }: { position: Position }) {
       <td>{money(marginUsed)}</td>
       <td class={mood(unrealised)}>{signed(unrealised)} <small>({(100 * roe).toFixed(2)}%)</small></td>
       <td class={mood(realised)}>{signed(realised)}</td>
-      <td>{guard('take_profit')} / {guard('stop')} <button type="button" class="link" aria-label={`Take profit or stop loss for ${symbol}`} onClick={() => of && askGuard(position, of)}>✎</button></td>
+      <td class="guards">{guard('take_profit')} <span>/ {guard('stop')} <button type="button" class="link" aria-label={`Take profit or stop loss for ${symbol}`} onClick={() => of && askGuard(position, of)}>✎</button></span></td>
       <td class="acts">
         {isIsolated && <button type="button" class="outline small" onClick={() => of && openDialog(`Margin of ${symbol}`, (end) => <MarginForm of={of} close={end} />)}>Margin</button>}
         <button type="button" class="outline small" onClick={() => of && askClose(position, of)}>Close</button>
