@@ -6,8 +6,10 @@
 pub mod account;
 pub mod archive;
 pub mod balance;
+pub mod candle;
 pub mod chunk_pool;
 pub mod codec;
+pub mod day;
 pub mod dense_map;
 pub mod deposit;
 pub mod depth;
@@ -249,7 +251,7 @@ impl Views {
         let mut adding = Adding::new(add);
         self.history.take(&mut adding);
         let closed = self.klines.closed_by(self.sequence);
-        closed.iter().for_each(|closed| adding.row(closed.interval.list(), &closed.row()));
+        closed.iter().for_each(|closed| adding.row(closed.list as u16, closed));
         self.perpetuals.take(&mut adding);
     }
 

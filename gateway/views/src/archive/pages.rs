@@ -6,12 +6,13 @@ use super::History;
 use super::readers::Unreadable;
 use super::rows;
 use crate::Views;
+use crate::candle::{Candle, ClosedCandle};
 use crate::history as spot;
 use crate::log::{Archived, List, Log, Page, Place, Row};
 use crate::order;
 use crate::perpetual::order::{ForcedRecord, OrderRecord};
 use crate::perpetual::rows::{MarketTrade, OperatorRecord, name_tag};
-use crate::perpetual::series::{Candle, CandleQuery, ClosedCandle, fill, list_of};
+use crate::perpetual::series::{CandleQuery, fill, list_of};
 use ringside_core::command::ClientOrder;
 use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence};
 use ringside_persist::archive::row::Entry;
@@ -620,7 +621,7 @@ impl History {
         &self,
         query: CandleQuery,
         now_ms: i64,
-    ) -> Result<Vec<Candle>, Unreadable> {
+    ) -> Result<Vec<Candle<i64>>, Unreadable> {
         let (held, older) = {
             let views: &Views = &self.views.read();
             views.perpetuals().series().kept(&query, now_ms)
@@ -638,12 +639,12 @@ impl History {
         let before = page(i64::MIN..=older.first_ms.saturating_sub(1).min(last_ms), 1);
         let within = EntriesAsked { is_oldest: true, ..page(older.first_ms..=last_ms, query.limit) };
         let ask = move |archive: &mut dyn ArchiveReader| {
-            let mut found: Vec<ClosedCandle> = few(archive, &before)?;
-            found.extend(few::<ClosedCandle>(archive, &within)?);
+            let mut found: Vec<ClosedCandle<i64>> = few(archive, &before)?;
+            found.extend(few::<ClosedCandle<i64>>(archive, &within)?);
             Ok(found)
         };
         let found = self.readers()?.ask(ask).await?;
-        let mut known: Vec<Candle> = found.iter().map(|closed| closed.candle).collect();
+        let mut known: Vec<Candle<i64>> = found.iter().map(|closed| closed.candle).collect();
         known.extend(held);
         Ok(fill(&query, now_ms, &known))
     }

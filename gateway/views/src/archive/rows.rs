@@ -1,7 +1,7 @@
 //! Rows of the views as entries of the archive, and what archives of before had instead.
 
+use crate::candle::{Candle, ClosedCandle};
 use crate::history::{BalanceRecord, CreditRecord, FillRecord, OwnerRecord, TradeRecord};
-use crate::kline::{Interval, Kline, KlineRow};
 use crate::log::{Added, List as Number, Row, facet_of};
 use crate::order;
 use crate::perpetual;
@@ -114,20 +114,18 @@ pub fn entries_of(before: &Before, entries: &mut Vec<Entry>) {
             entries.push(entry(Number::Credits as u16, &credit, row.sequence));
         }
         Before::Candle(row) => {
-            let kline = Kline {
-                open_time_s: row.open_s,
-                open: row.open,
+            let candle = Candle {
                 high: row.high,
                 low: row.low,
                 close: row.close,
                 volume: row.volume,
-                quote_volume: row.quote_volume,
-                trade_count: row.trades,
+                value: row.quote_volume,
+                count: row.trades,
+                ..Candle::flat(row.open_s * 1_000, row.open)
             };
-            let closed = KlineRow { kline, market: row.market, interval_s: row.interval_s };
             // Tables had these lengths alone.
-            if let Some(interval) = Interval::of_seconds(row.interval_s) {
-                entries.push(entry(interval.list(), &closed, row.sequence));
+            if let Some(closed) = ClosedCandle::of_seconds(candle, row.market, row.interval_s) {
+                entries.push(entry(closed.list as u16, &closed, row.sequence));
             }
         }
     }

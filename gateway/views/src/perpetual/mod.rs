@@ -5,7 +5,7 @@
 
 pub mod account;
 pub mod configured;
-pub mod day;
+mod days;
 pub(crate) mod histories;
 pub mod interest;
 pub mod market;
@@ -23,7 +23,7 @@ use super::log::{Added, Adding, List, Log, Retention};
 use super::market::MarketView;
 use account::AccountTable;
 use configured::Configured;
-use day::Days;
+use days::Days;
 use histories::Histories;
 use interest::{InterestRecord, STEP_MS};
 use market::MarketTable;

@@ -157,6 +157,18 @@ pub fn order_facet(side: u8, status: u8) -> u8 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForcedRecord(pub OrderRecord);
 
+impl From<OrderRecord> for ForcedRecord {
+    fn from(order: OrderRecord) -> ForcedRecord {
+        ForcedRecord(order)
+    }
+}
+
+impl From<ForcedRecord> for OrderRecord {
+    fn from(forced: ForcedRecord) -> OrderRecord {
+        forced.0
+    }
+}
+
 impl Row for ForcedRecord {
     fn key(&self) -> Key {
         Key { tag: self.0.forced().map_or(0, |forced| forced as u64), ..self.0.key() }

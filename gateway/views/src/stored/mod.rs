@@ -15,8 +15,7 @@ mod spot;
 mod trades;
 mod withdrawals;
 
-use super::kept::{Kept, Stored};
-use super::perpetual::order::{ForcedRecord, OrderRecord};
+use super::kept::Kept;
 use ringside_core::money::RawAmount;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -156,12 +155,12 @@ macro_rules! stored {
             const KEPT: $crate::kept::Kept = $crate::kept::Kept::$kept;
 
             fn write_as(&self, version: u16, bytes: &mut Vec<u8>) {
-                const WRITE: &[fn(&$row, &mut Vec<u8>)] = &[$($crate::stored::write::<$layout>),+];
+                const WRITE: &[fn(&$row, &mut Vec<u8>)] = &[$($crate::stored::write::<$layout, _>),+];
                 WRITE[usize::from(version) - 1](self, bytes);
             }
 
             fn read_as(version: u16, bytes: &[u8]) -> Option<$row> {
-                const READ: &[fn(&[u8]) -> Option<$row>] = &[$($crate::stored::read::<$layout>),+];
+                const READ: &[fn(&[u8]) -> Option<$row>] = &[$($crate::stored::read::<$layout, _>),+];
                 READ.get(usize::from(version).checked_sub(1)?)?(bytes)
             }
 
@@ -190,27 +189,11 @@ const fn check(kept: Kept, lens: &[usize]) {
     }
 }
 
-fn write<L: Layout>(row: &L::Row, bytes: &mut Vec<u8>) {
-    bytes.extend_from_slice(L::of(row).as_bytes());
+/// A row is what its layout is of, or is made into it.
+fn write<L: Layout, T: Copy + Into<L::Row>>(row: &T, bytes: &mut Vec<u8>) {
+    bytes.extend_from_slice(L::of(&(*row).into()).as_bytes());
 }
 
-fn read<L: Layout>(bytes: &[u8]) -> Option<L::Row> {
-    L::read_from_bytes(bytes).ok().map(L::row)
-}
-
-/// An order that closes a position by force is an order.
-impl Stored for ForcedRecord {
-    const KEPT: Kept = Kept::Orders;
-
-    fn write_as(&self, version: u16, bytes: &mut Vec<u8>) {
-        self.0.write_as(version, bytes);
-    }
-
-    fn read_as(version: u16, bytes: &[u8]) -> Option<ForcedRecord> {
-        OrderRecord::read_as(version, bytes).map(ForcedRecord)
-    }
-
-    fn describe(version: u16) -> String {
-        OrderRecord::describe(version)
-    }
+fn read<L: Layout<Row: TryInto<T>>, T>(bytes: &[u8]) -> Option<T> {
+    L::read_from_bytes(bytes).ok()?.row().try_into().ok()
 }

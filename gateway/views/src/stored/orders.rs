@@ -2,7 +2,7 @@
 
 use super::{Wide, layouts, stored};
 use crate::idempotency::KeyedOrder;
-use crate::perpetual::order::OrderRecord;
+use crate::perpetual::order::{ForcedRecord, OrderRecord};
 use crate::perpetual::rows::{AmendRecord, PreventedRecord};
 use ringside_core::event;
 
@@ -58,6 +58,7 @@ stored! {
     event::Order as OutcomeOrders: SpotOrderV1;
     KeyedOrder as KeyedOrders: KeyedOrderV1;
     OrderRecord as Orders: OrderV1, OrderV2;
+    ForcedRecord as Orders: OrderV1, OrderV2;
     AmendRecord as Amendments: AmendmentV1;
     PreventedRecord as Prevented: PreventedV1;
 }

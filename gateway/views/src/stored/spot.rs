@@ -1,16 +1,16 @@
 //! The histories of the spot side.
 
-use super::{Layout, Sum, Wide, layouts, read, stored, write};
+use super::{Sum, Wide, layouts, stored};
+use crate::candle::{Candle, ClosedCandle};
 use crate::history::{BalanceRecord, CreditRecord, FillRecord, OwnerRecord, TradeRecord};
-use crate::kept::{Kept, Stored};
-use crate::kline::{Kline, KlineRow};
+use crate::kline::{SpotCandle, seconds_of};
 use crate::order::OrderRecord;
 use ringside_core::command::{OrderStatus, OrderType, Side, TimeInForce};
 use ringside_core::reject::Reject;
 
 /// An ended order as numbers.
 #[derive(Clone, Copy)]
-pub(super) struct Coded {
+pub(super) struct CodedOrder {
     order: u64,
     account: u32,
     market: u32,
@@ -28,9 +28,9 @@ pub(super) struct Coded {
     updated_ns: i64,
 }
 
-impl Coded {
-    fn of(order: &OrderRecord) -> Coded {
-        Coded {
+impl From<OrderRecord> for CodedOrder {
+    fn from(order: OrderRecord) -> CodedOrder {
+        CodedOrder {
             order: order.order,
             account: order.account,
             market: order.market,
@@ -48,33 +48,87 @@ impl Coded {
             updated_ns: order.updated_ns,
         }
     }
+}
 
-    /// Nothing where a number is no code.
-    fn order(self) -> Option<OrderRecord> {
-        let reject = u16::try_from(self.reject).ok()?;
-        Some(OrderRecord {
-            order: self.order,
-            account: self.account,
-            market: self.market,
-            side: Side::from_code(self.side)?,
-            order_type: OrderType::from_code(self.order_type)?,
-            time_in_force: TimeInForce::from_code(self.time_in_force)?,
-            status: OrderStatus::from_code(self.status)?,
+/// Its numbers are codes, which not all bytes are.
+impl TryFrom<CodedOrder> for OrderRecord {
+    type Error = ();
+
+    fn try_from(coded: CodedOrder) -> Result<OrderRecord, ()> {
+        let reject = u16::try_from(coded.reject).map_err(|_| ())?;
+        Ok(OrderRecord {
+            order: coded.order,
+            account: coded.account,
+            market: coded.market,
+            side: Side::from_code(coded.side).ok_or(())?,
+            order_type: OrderType::from_code(coded.order_type).ok_or(())?,
+            time_in_force: TimeInForce::from_code(coded.time_in_force).ok_or(())?,
+            status: OrderStatus::from_code(coded.status).ok_or(())?,
             reject: Reject::from_code(reject),
-            price: self.price,
-            quantity: self.quantity,
-            filled: self.filled,
-            quote_quantity: self.quote_quantity,
-            traded: self.traded,
-            created_ns: self.created_ns,
-            updated_ns: self.updated_ns,
+            price: coded.price,
+            quantity: coded.quantity,
+            filled: coded.filled,
+            quote_quantity: coded.quote_quantity,
+            traded: coded.traded,
+            created_ns: coded.created_ns,
+            updated_ns: coded.updated_ns,
         })
+    }
+}
+
+/// A candle in whole seconds.
+#[derive(Clone, Copy)]
+pub(super) struct Kline {
+    open_time_s: i64,
+    open: i64,
+    high: i64,
+    low: i64,
+    close: i64,
+    volume: i128,
+    quote_volume: i128,
+    trade_count: u64,
+}
+
+/// A candle that is over, with the length of its interval.
+#[derive(Clone, Copy)]
+pub(super) struct KlineRow {
+    kline: Kline,
+    market: u32,
+    interval_s: u32,
+}
+
+impl From<ClosedCandle<i128>> for KlineRow {
+    fn from(closed: ClosedCandle<i128>) -> KlineRow {
+        let Candle { open_ms, open, high, low, close, volume, value, count, .. } = closed.candle;
+        let (open_time_s, quote_volume, trade_count) = (open_ms / 1_000, value, count);
+        let kline = Kline { open_time_s, open, high, low, close, volume, quote_volume, trade_count };
+        KlineRow { kline, market: closed.market, interval_s: seconds_of(closed.interval()) }
+    }
+}
+
+/// There are not all lengths.
+impl TryFrom<KlineRow> for ClosedCandle<i128> {
+    type Error = ();
+
+    fn try_from(row: KlineRow) -> Result<ClosedCandle<i128>, ()> {
+        let Kline { open_time_s, open, high, low, close, volume, quote_volume, trade_count } = row.kline;
+        let open_ms = open_time_s.checked_mul(1_000).ok_or(())?;
+        let candle: SpotCandle = Candle {
+            high,
+            low,
+            close,
+            volume,
+            value: quote_volume,
+            count: trade_count,
+            ..Candle::flat(open_ms, open)
+        };
+        ClosedCandle::of_seconds(candle, row.market, row.interval_s).ok_or(())
     }
 }
 
 layouts! {
     /// An ended order.
-    OrderV1 of Coded {
+    OrderV1 of CodedOrder {
         order: u64, account: u32, market: u32, side: u8, order_type: u8, time_in_force: u8, status: u8, reject: u32,
         price: i64, quantity: i64, filled: i64, quote_quantity: Sum, traded: Sum, created_ns: i64, updated_ns: i64,
     }
@@ -119,27 +173,6 @@ stored! {
     FillRecord as SpotFillRows: FillV1;
     CreditRecord as CreditRows: CreditV1;
     BalanceRecord as BalanceRows: BalanceV1;
-    KlineRow as SpotCandles: KlineRowV1;
+    OrderRecord as SpotOrders: OrderV1;
+    ClosedCandle<i128> as SpotCandles: KlineRowV1;
 }
-
-/// Its numbers are codes, which not all bytes are.
-impl Stored for OrderRecord {
-    const KEPT: Kept = Kept::SpotOrders;
-
-    fn write_as(&self, version: u16, bytes: &mut Vec<u8>) {
-        assert_eq!(version, 1, "there is one version");
-        write::<OrderV1>(&Coded::of(self), bytes);
-    }
-
-    fn read_as(version: u16, bytes: &[u8]) -> Option<OrderRecord> {
-        (version == 1).then(|| read::<OrderV1>(bytes))??.order()
-    }
-
-    fn describe(_version: u16) -> String {
-        let mut lines = String::new();
-        OrderV1::describe("", 0, &mut lines);
-        lines
-    }
-}
-
-const _: () = super::check(Kept::SpotOrders, &[size_of::<OrderV1>()]);
