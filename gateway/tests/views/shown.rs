@@ -16,8 +16,9 @@ use ringside_views::history::{
     BalanceRecord, CreditRecord, FillQuery, FillRecord, OrderQuery, OwnerRecord, TradeRecord,
 };
 use ringside_views::kept::Kept;
+use ringside_views::kept::{FIRST_CANDLES, List};
 use ringside_views::kline::{self, SPOT_INTERVALS, SpotCandle};
-use ringside_views::log::{FIRST_CANDLES, List, Log, Row};
+use ringside_views::log::{Log, Row};
 use ringside_views::order::OrderRecord;
 use ringside_views::perpetual::Perpetuals;
 use ringside_views::perpetual::series::{CandleQuery, Source};
@@ -107,7 +108,11 @@ pub(crate) fn views(views: &Views) -> String {
             }
         }
     }
-    line!(out, "forgotten {}", views.history().archived_through());
+    let spot = views.history();
+    let places = [spot.ended().archived_through(), spot.owners().archived_through()];
+    let trades = [spot.fills().archived_through(), spot.trades().archived_through()];
+    let through = places.into_iter().chain(trades).fold(spot.credits().archived_through(), u64::max);
+    line!(out, "forgotten {through}");
     (0..6).for_each(|asset: AssetId| line!(out, "asset {asset} {:?}", views.markets().asset_name(asset)));
     for m in views.markets().in_order_of_symbol() {
         let [maker_fee, taker_fee] = [m.maker_fee, m.taker_fee].map(kept_rate);

@@ -30,8 +30,8 @@ use ringside_views::history::{
     BalanceRecord, CreditRecord, FillRecord as SpotFill, OwnerRecord, TradeRecord,
 };
 use ringside_views::idempotency::KeyedOrder;
-use ringside_views::kept::{Kept, RowError, Stored};
-use ringside_views::log::{Added, FIRST_CANDLES, FIRST_SPOT_CANDLES, List, Retention, Row};
+use ringside_views::kept::{FIRST_CANDLES, FIRST_SPOT_CANDLES, Kept, List, RowError, Stored};
+use ringside_views::log::{Added, Retention, Row};
 use ringside_views::order::OrderRecord as SpotOrder;
 use ringside_views::perpetual::account::Holding;
 use ringside_views::perpetual::configured::Change;

@@ -1,5 +1,6 @@
 //! One candle, of trades or of samples, and the intervals that there are candles of. Both sides of the venue keep theirs in it.
 
+use crate::stored::{layouts, stored};
 use ringside_core::ids::MarketId;
 
 const MINUTE_MS: i64 = 60_000;
@@ -178,6 +179,22 @@ pub struct ClosedCandle<S> {
     pub market: MarketId,
     /// Number of its list in the archive.
     pub list: u32,
+}
+
+layouts! {
+    /// A candle.
+    CandleV1 of Candle<i64> {
+        open_ms: i64, open: i64, high: i64, low: i64, close: i64, volume: i64, value: i64, count: u64, taker_volume: i64,
+        taker_value: i64, first: u64, last: u64,
+    }
+
+    /// A candle that is over.
+    ClosedCandleV1 of ClosedCandle<i64> { candle: CandleV1, market: u32, list: u32 }
+}
+
+stored! {
+    Candle<i64> as Candles: CandleV1;
+    ClosedCandle<i64> as ClosedCandles: ClosedCandleV1;
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 use super::candle::Sum;
 use super::extremes::Extremes;
+use crate::stored::{layouts, stored};
 use ringside_core::money::{Price, Quantity, RATE_ONE};
 use ringside_core::risk::perpetual::units::{PRODUCTS_PER_MICRO, half_even_div};
 use std::collections::VecDeque;
@@ -241,6 +242,17 @@ impl<S: Sum> Window<S> {
         }
         day
     }
+}
+
+layouts! {
+    /// Trades of one step of a rolling day.
+    BucketV1 of Bucket<i64> {
+        start_ms: i64, open: i64, high: i64, low: i64, volume: i64, value: i64, count: u64, first: u64, last: u64,
+    }
+}
+
+stored! {
+    Bucket<i64> as Buckets: BucketV1;
 }
 
 #[cfg(test)]

@@ -5,8 +5,10 @@
 
 use super::candle::{Candle, ClosedCandle, INTERVALS, Interval};
 use super::codec::{LoadError, Reader, Writer};
-use super::log::{FIRST_SPOT_CANDLES, Key, Row};
+use super::kept::FIRST_SPOT_CANDLES;
+use super::log::{Key, Row};
 use super::time::{TimeRange, milliseconds};
+use crate::stored::{Sum, layouts, stored};
 use ringside_core::event::{self, Event};
 use ringside_core::ids::{MarketId, Sequence};
 use ringside_core::money::notional;
@@ -280,4 +282,68 @@ fn note<B>(
         closed.clear();
         *before = None;
     }
+}
+
+/// A candle in whole seconds.
+#[derive(Clone, Copy)]
+pub(crate) struct Kline {
+    open_time_s: i64,
+    open: i64,
+    high: i64,
+    low: i64,
+    close: i64,
+    volume: i128,
+    quote_volume: i128,
+    trade_count: u64,
+}
+
+/// A candle that is over, with the length of its interval.
+#[derive(Clone, Copy)]
+pub(crate) struct KlineRow {
+    kline: Kline,
+    market: u32,
+    interval_s: u32,
+}
+
+impl From<ClosedCandle<i128>> for KlineRow {
+    fn from(closed: ClosedCandle<i128>) -> KlineRow {
+        let Candle { open_ms, open, high, low, close, volume, value, count, .. } = closed.candle;
+        let (open_time_s, quote_volume, trade_count) = (open_ms / 1_000, value, count);
+        let kline = Kline { open_time_s, open, high, low, close, volume, quote_volume, trade_count };
+        KlineRow { kline, market: closed.market, interval_s: seconds_of(closed.interval()) }
+    }
+}
+
+/// There are not all lengths.
+impl TryFrom<KlineRow> for ClosedCandle<i128> {
+    type Error = ();
+
+    fn try_from(row: KlineRow) -> Result<ClosedCandle<i128>, ()> {
+        let Kline { open_time_s, open, high, low, close, volume, quote_volume, trade_count } = row.kline;
+        let open_ms = open_time_s.checked_mul(1_000).ok_or(())?;
+        let candle: SpotCandle = Candle {
+            high,
+            low,
+            close,
+            volume,
+            value: quote_volume,
+            count: trade_count,
+            ..Candle::flat(open_ms, open)
+        };
+        ClosedCandle::of_seconds(candle, row.market, row.interval_s).ok_or(())
+    }
+}
+
+layouts! {
+    /// A candle.
+    KlineV1 of Kline {
+        open_time_s: i64, open: i64, high: i64, low: i64, close: i64, volume: Sum, quote_volume: Sum, trade_count: u64,
+    }
+
+    /// A candle that is over.
+    KlineRowV1 of KlineRow { kline: KlineV1, market: u32, interval_s: u32 }
+}
+
+stored! {
+    ClosedCandle<i128> as SpotCandles: KlineRowV1;
 }

@@ -2,28 +2,18 @@
 
 use crate::candle::{Candle, ClosedCandle};
 use crate::history::{BalanceRecord, CreditRecord, FillRecord, OwnerRecord, TradeRecord};
-use crate::log::{Added, List as Number, Row, facet_of};
+use crate::kept::List as Number;
+use crate::log::{Added, Row};
 use crate::order;
-use crate::perpetual;
+pub use crate::perpetual::histories::facets_of;
+use crate::perpetual::histories::is_late;
 use ringside_core::ids::Sequence;
-use ringside_persist::archive::FacetOf;
 use ringside_persist::archive::before::Before;
 use ringside_persist::archive::row::{Entry, List};
 
 /// What the rows of a list keep to, by the list's number.
 pub fn list_of(number: u16) -> List {
-    List { number, is_late: Number::is_late(number) }
-}
-
-/// What the records of a list are filtered by, by the list's number.
-pub fn facets_of(number: u16) -> Option<FacetOf> {
-    match number {
-        _ if number == Number::Orders as u16 || number == Number::ServiceOrders as u16 => {
-            Some(facet_of::<perpetual::order::OrderRecord>)
-        }
-        _ if number == Number::SpotOrders as u16 => Some(facet_of::<order::OrderRecord>),
-        _ => perpetual::histories::facets_of(number),
-    }
+    List { number, is_late: is_late(number) }
 }
 
 /// A row of a history as an entry of the archive.

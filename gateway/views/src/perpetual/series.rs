@@ -8,7 +8,8 @@
 
 use super::super::candle::{Candle, ClosedCandle, INTERVALS, Interval};
 use super::super::codec::{LoadError, Reader, Writer};
-use super::super::log::{FIRST_CANDLES, Key, Retention, Row};
+use super::super::kept::FIRST_CANDLES;
+use super::super::log::{Key, Retention, Row};
 use ringside_core::command::Side;
 use ringside_core::event;
 use ringside_core::ids::{FIRST_PERPETUAL, MarketId, Sequence};
@@ -226,12 +227,12 @@ impl Series {
         fill(query, now_ms, &self.kept(query, now_ms).0)
     }
 
-    pub(super) fn forget(&mut self, archived: Sequence) {
+    pub(crate) fn forget(&mut self, archived: Sequence) {
         self.archived = archived;
     }
 
     /// Takes out what the running command closed.
-    pub(super) fn take_closed(&mut self) -> std::vec::Drain<'_, ClosedCandle<i64>> {
+    pub(crate) fn take_closed(&mut self) -> std::vec::Drain<'_, ClosedCandle<i64>> {
         self.closed.drain(..)
     }
 
