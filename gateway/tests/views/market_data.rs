@@ -274,13 +274,13 @@ fn random_trades_at_the_edges_of_windows() {
         }
         // Each candle that is over has been closed once, in order, and no other.
         for market in 0..2 {
-            for interval in 0..SPOT_INTERVALS.len() {
+            for (interval, (name, _)) in SPOT_INTERVALS.iter().enumerate() {
                 let seconds = i64::from(seconds_of(interval));
                 let open_s = rig.time_ns / SECOND_NS / seconds * seconds;
                 let starts = candles(&rig.trades[market], seconds);
                 let over = starts.iter().map(|(start, _)| *start).filter(|start| *start < open_s);
                 let closed = closed.remove(&(market, interval)).unwrap_or_default();
-                assert!(over.eq(closed), "seed {seed}, market {market}, {:?}", SPOT_INTERVALS[interval]);
+                assert!(over.eq(closed), "seed {seed}, market {market}, {name}");
             }
         }
         assert!(empty_rows > 20 && long_sweeps > 2, "seed {seed} shows little: {empty_rows}, {long_sweeps}");
