@@ -1,8 +1,8 @@
 //! What tells the topics of one kind and market apart: an interval, a speed, how many levels; and the word of it in a name.
 
 use super::topic::Topic;
-use crate::dialect::spot::words;
-use ringside_views::perpetual::series::INTERVALS;
+use ringside_views::candle::{INTERVALS, Interval};
+use ringside_views::kline::SPOT_INTERVALS;
 
 /// What tells the topics of one kind and market apart: what its number is a place in, and what of a name it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +37,9 @@ impl Detail {
         match self {
             Detail::One => word.is_empty().then_some(0),
             Detail::Seconds => Some(SECONDS.iter().position(|known| *known == word)? as u16),
-            Detail::Interval => Some(INTERVALS.iter().position(|(known, _)| *known == word)? as u16),
-            Detail::SpotInterval => Some(words::read_interval(word)? as u16),
+            Detail::Interval | Detail::SpotInterval => {
+                Some(self.intervals().iter().position(|(known, _)| *known == word)? as u16)
+            }
             Detail::Speed => speed(word),
             Detail::LevelsAndSpeed => {
                 let (levels, rest) = word.split_at(word.find('@').unwrap_or(word.len()));
@@ -54,16 +55,26 @@ impl Detail {
         match self {
             Detail::One => String::new(),
             Detail::Seconds => SECONDS[place % SECONDS.len()].to_owned(),
-            Detail::Interval => INTERVALS.get(place).map_or("", |(word, _)| word).to_owned(),
-            Detail::SpotInterval => topic.interval().map_or("", words::interval).to_owned(),
+            Detail::Interval | Detail::SpotInterval => {
+                self.intervals().get(place).map_or("", |(word, _)| word).to_owned()
+            }
             Detail::Speed => topic.speed().0.to_owned(),
             Detail::LevelsAndSpeed => format!("{}{}", topic.levels(), topic.speed().0),
         }
     }
 
+    /// The intervals that it is a place in.
+    fn intervals(self) -> &'static [(&'static str, Interval)] {
+        match self {
+            Detail::Interval => &INTERVALS,
+            Detail::SpotInterval => &SPOT_INTERVALS,
+            _ => &[],
+        }
+    }
+
     /// Whether channels name it.
     pub(super) fn is_interval(self) -> bool {
-        matches!(self, Detail::Interval | Detail::SpotInterval)
+        !self.intervals().is_empty()
     }
 }
 

@@ -221,7 +221,7 @@ mod tests {
     use ringside_core::event::{Event, PerpetualListed};
     use ringside_core::ids::FIRST_PERPETUAL;
     use ringside_views::Views;
-    use ringside_views::perpetual::series::INTERVALS;
+    use ringside_views::candle::INTERVALS;
 
     fn views() -> Views {
         let mut views = Views::default();

@@ -7,7 +7,7 @@ use crate::dialect::spot::{encode, push};
 use ringside_core::money::Price;
 use ringside_views::Views;
 use ringside_views::depth::Book;
-use ringside_views::kline::{Interval, Kline};
+use ringside_views::kline::{SPOT_INTERVALS, SpotCandle};
 use ringside_views::market::MarketRecord;
 use ringside_views::perpetual::market::PerpetualMarket;
 use ringside_views::ticker::Ticker;
@@ -44,7 +44,7 @@ pub enum Snapshot {
     /// A row.
     Ticker(Ticker),
     /// The newest candle, and whether it is over.
-    Kline(Kline, Interval, bool),
+    Kline(SpotCandle, usize, bool),
     /// Of a perpetual market: `data`, written already.
     Perpetual(Vec<u8>),
 }
@@ -100,9 +100,10 @@ pub(super) fn ticker(moment: &Moment<'_>, topic: Topic) -> Option<Snapshot> {
 
 /// The newest candle of a spot market.
 pub(super) fn kline(moment: &Moment<'_>, topic: Topic) -> Option<Snapshot> {
-    let interval = topic.interval()?;
-    let kline = moment.views.klines().latest(topic.id, interval)?;
-    Some(Snapshot::Kline(kline, interval, kline.is_closed(interval, moment.views.time_ns())))
+    let interval = usize::from(topic.detail);
+    let candle = moment.views.klines().latest(topic.id, interval)?;
+    let time_ms = moment.views.time_ns().div_euclid(1_000_000);
+    Some(Snapshot::Kline(candle, interval, candle.is_over(SPOT_INTERVALS[interval].1, time_ms)))
 }
 
 /// Of a perpetual market, written at once.

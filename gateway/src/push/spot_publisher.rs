@@ -11,7 +11,7 @@ use ringside_core::ids::{AccountId, AssetId, FIRST_PERPETUAL, MarketId};
 use ringside_core::money::{Amount, Price, notional};
 use ringside_views::Views;
 use ringside_views::history::{Role, TradeRecord};
-use ringside_views::kline::Interval;
+use ringside_views::kline::SPOT_INTERVALS;
 use ringside_views::order::OrderRecord;
 use std::collections::HashSet;
 
@@ -169,13 +169,13 @@ fn tickers(trades: &[Event], done: &Event, views: &Views, recorder: &mut PushRec
 /// Candles: those that are over, then one per fill.
 fn klines(trades: &[Event], done: &Event, views: &Views, recorder: &mut PushRecorder<'_>) {
     for closed in views.klines().closed_by(done.sequence) {
-        let topic = Topic::of_candles(closed.market, closed.interval);
+        let topic = Topic::of_candles(closed.market, closed.interval());
         if recorder.is_wanted(topic) {
-            recorder.spot(topic, SpotUpdate::Kline(closed.kline, closed.interval, true));
+            recorder.spot(topic, SpotUpdate::Kline(closed.candle, closed.interval(), true));
         }
     }
     let Some(market) = traded(trades) else { return };
-    for interval in Interval::ALL {
+    for interval in 0..SPOT_INTERVALS.len() {
         let topic = Topic::of_candles(market, interval);
         if recorder.is_wanted(topic) {
             let klines = views.klines().updates(market, interval, trades);

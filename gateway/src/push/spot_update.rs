@@ -7,7 +7,7 @@ use ringside_core::ids::{MarketId, padded};
 use ringside_core::money::Price;
 use ringside_views::balance::BalanceRow;
 use ringside_views::history::{FillRecord, TradeRecord};
-use ringside_views::kline::{Interval, Kline};
+use ringside_views::kline::SpotCandle;
 use ringside_views::market::MarketView;
 use ringside_views::order::OrderRecord;
 use ringside_views::ticker::Ticker;
@@ -41,8 +41,8 @@ pub enum SpotUpdate {
     Trade(TradeRecord),
     /// A row of rolling 24 hours.
     Ticker(Ticker),
-    /// A candle, and whether it is over.
-    Kline(Kline, Interval, bool),
+    /// A candle of an interval of spot, and whether it is over.
+    Kline(SpotCandle, usize, bool),
 }
 
 impl SpotUpdate {

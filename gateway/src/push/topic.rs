@@ -2,7 +2,6 @@
 
 use ringside_core::ids::{AccountId, MarketId};
 use ringside_views::hash::NumberMap;
-use ringside_views::kline::Interval;
 use std::hash::{Hash, Hasher};
 
 /// A map by topic.
@@ -31,19 +30,14 @@ impl Topic {
         Topic { kind, id: market, detail: 0 }
     }
 
-    /// Candles of a spot market.
-    pub fn of_candles(market: MarketId, interval: Interval) -> Topic {
+    /// Candles of a spot market, of a place among its intervals.
+    pub fn of_candles(market: MarketId, interval: usize) -> Topic {
         Topic { kind: Kind::Kline, id: market, detail: interval as u16 }
     }
 
     /// Of an account.
     pub fn of_account(kind: Kind, account: AccountId) -> Topic {
         Topic { kind, id: account, detail: 0 }
-    }
-
-    /// The length of spot candles.
-    pub fn interval(self) -> Option<Interval> {
-        Interval::ALL.get(usize::from(self.detail)).copied().filter(|_| self.kind == Kind::Kline)
     }
 }
 

@@ -211,7 +211,7 @@ fn leaders_die_and_nothing_acknowledged_is_lost() {
         is_over.store(true, Ordering::Relaxed);
         outages
     });
-    println!("from a leader's death to the next order: {outages:?}");
+    eprintln!("from a leader's death to the next order: {outages:?}");
 
     // A follower shows what the leader did, and takes no orders.
     let leader = cluster.leader();

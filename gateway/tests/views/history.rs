@@ -22,9 +22,11 @@ use ringside_views::archive::archiver::Archiver;
 use ringside_views::archive::pages::row_of;
 use ringside_views::archive::readers::{Readers, Unreadable};
 use ringside_views::archive::rows;
+use ringside_views::candle::Candle;
 use ringside_views::history::{BalanceRecord, CreditRecord, FillQuery, OrderQuery, TradeRecord};
-use ringside_views::kline::{Interval, KEPT, Kline};
-use ringside_views::log::{List, Retention, Row};
+use ringside_views::kept::List;
+use ringside_views::kline::{KEPT, SPOT_INTERVALS, SpotCandle};
+use ringside_views::log::{Retention, Row};
 use ringside_views::order::OrderRecord;
 use ringside_views::time::TimeRange;
 use ringside_views::{SharedViews, Views};
@@ -443,18 +445,16 @@ fn memory_holds_a_window() {
 #[test]
 fn candles_of_two_tiers_are_those_of_all_trades() {
     let mut rig = Rig::new(11);
-    let mut expected: Vec<Kline> = Vec::new();
+    let mut expected: Vec<SpotCandle> = Vec::new();
     for minute in 0..KEPT as i64 + 400 {
         // Some minutes see no trade.
         rig.time_ns += 60_000_000_000 * [1, 1, 1, 2][rig.random.below(4) as usize];
         let (price, quantity) = (20_000_000 + (minute % 7) * 10_000, UNIT * 10);
         rig.apply(Command::new(PlaceOrder::limit(1, 0, Side::Sell, price, quantity)));
         rig.apply(Command::new(PlaceOrder::limit(2, 0, Side::Buy, price, quantity)));
-        let open_time_s = Interval::OneMinute.open_time_s(rig.time_ns);
-        let quote_volume = notional(price, quantity);
-        let (open, high, low, close, volume) = (price, price, price, price, i128::from(quantity));
-        let trade_count = 1;
-        expected.push(Kline { open_time_s, open, high, low, close, volume, quote_volume, trade_count });
+        let open_ms = SPOT_INTERVALS[0].1.open(rig.time_ns / 1_000_000);
+        let (volume, value, count) = (i128::from(quantity), notional(price, quantity), 1);
+        expected.push(SpotCandle { volume, value, count, ..Candle::flat(open_ms, price) });
         if minute % 50 == 0 {
             rig.follow(1000);
         }
@@ -467,12 +467,12 @@ fn candles_of_two_tiers_are_those_of_all_trades() {
             // With the archive gone and no snapshot, the views have dropped candles that are nowhere yet: said, not hidden.
             rig.restart(true);
             let all = TimeRange { start_s: 0, end_s: i64::MAX };
-            let found = rig.runtime.block_on(rig.history.klines(0, Interval::OneMinute, all, 10));
+            let found = rig.runtime.block_on(rig.history.klines(0, 0, all, 10));
             assert_eq!(found, Err(Unreadable::Failed));
             rig.follow(100_000);
             rig.follower.archiver.commit(rig.engine.sequence(), true).expect("room");
         }
-        let mut second = || expected[rig.random.below(expected.len() as u64) as usize].open_time_s;
+        let mut second = || expected[rig.random.below(expected.len() as u64) as usize].open_ms / 1_000;
         let (one, other) = (second(), second() + 1);
         let opens = match round % 3 {
             0 => TimeRange { start_s: i64::MIN, end_s: one },
@@ -481,13 +481,13 @@ fn candles_of_two_tiers_are_those_of_all_trades() {
         };
         let limit = 1 + rig.random.below(1000) as usize;
         let inside =
-            expected.iter().filter(|kline| (opens.start_s..=opens.end_s).contains(&kline.open_time_s));
+            expected.iter().filter(|kline| (opens.start_s..=opens.end_s).contains(&(kline.open_ms / 1_000)));
         let mut inside: Vec<_> = inside.copied().collect();
         if opens.start_s == i64::MIN {
             inside.drain(..inside.len().saturating_sub(limit));
         }
         inside.truncate(limit);
-        let found = rig.runtime.block_on(rig.history.klines(0, Interval::OneMinute, opens, limit));
+        let found = rig.runtime.block_on(rig.history.klines(0, 0, opens, limit));
         assert_eq!(found.expect("history is read"), inside, "{opens:?}, at most {limit}");
     }
 }

@@ -16,6 +16,7 @@ use ringside_views::archive::keyset::Walk;
 use ringside_views::archive::pages::{ORDERS, Source as RowSource, source};
 use ringside_views::archive::readers::Readers;
 use ringside_views::archive::rows;
+use ringside_views::candle::INTERVALS;
 use ringside_views::log::{ALL_FACETS, Archived, Page, Place, Retention, Row};
 use ringside_views::perpetual::interest::InterestRecord;
 use ringside_views::perpetual::order::{ForcedRecord, OrderRecord};
@@ -23,7 +24,7 @@ use ringside_views::perpetual::rows::{
     AmendRecord, FillRecord, FundingRecord, IncomeRecord, MarginRecord, MarketTrade, OperatorRecord,
     PreventedRecord, TransferRecord,
 };
-use ringside_views::perpetual::series::{CandleQuery, INTERVALS, Source};
+use ringside_views::perpetual::series::{CandleQuery, Source};
 use ringside_views::{SharedViews, Views};
 use std::collections::BTreeMap;
 use std::fmt::Debug;

@@ -16,7 +16,7 @@ use ringside_core::event::{self, Event};
 use ringside_core::ids::{AccountId, MarketId, padded};
 use ringside_core::money::UNIT;
 use ringside_views::Views;
-use ringside_views::kline::{Interval, KEPT, Kline};
+use ringside_views::kline::{KEPT, SPOT_INTERVALS, SpotCandle, seconds_of};
 use ringside_views::ticker::Ticker;
 use ringside_views::time::TimeRange;
 use std::collections::BTreeMap;
@@ -25,6 +25,9 @@ const MAKER: AccountId = 1;
 const TAKER: AccountId = 2;
 const SECOND_NS: i64 = 1_000_000_000;
 const DAY_S: i64 = 86_400;
+/// Places of intervals.
+const MINUTE: usize = 0;
+const DAY: usize = 5;
 
 /// A trade as the recomputation knows it.
 #[derive(Clone, Copy, Debug)]
@@ -60,13 +63,14 @@ fn summary(trades: &[Traded]) -> Option<Summary> {
     ))
 }
 
-fn of_kline(kline: &Kline) -> Summary {
-    let Kline { open, high, low, close, volume, quote_volume, trade_count, .. } = *kline;
-    (open, high, low, close, volume, quote_volume, trade_count)
+fn of_candle(candle: &SpotCandle) -> (i64, Summary) {
+    let SpotCandle { open, high, low, close, volume, value, count, .. } = *candle;
+    (candle.open_ms / 1_000, (open, high, low, close, volume, value, count))
 }
 
 fn of_ticker(row: &Ticker) -> Summary {
-    (row.open_price, row.high, row.low, row.last_price, row.volume, row.quote_volume, row.trade_count)
+    let day = row.day;
+    (day.open, day.high, day.low, day.close, day.volume, day.value, day.count)
 }
 
 /// All candles of an interval of `seconds`: start and summary, oldest first.
@@ -169,10 +173,10 @@ impl Rig {
     /// Every candle that is held is the recomputed one, and the newest are held.
     fn check_candles(&self, market: MarketId) {
         let trades = &self.trades[market as usize];
-        for interval in Interval::ALL {
+        for interval in 0..SPOT_INTERVALS.len() {
             let klines = self.views.klines().page(market, interval, &TimeRange::ALL, usize::MAX);
-            let shown: Vec<_> = klines.iter().map(|kline| (kline.open_time_s, of_kline(kline))).collect();
-            let expected = candles(trades, interval.seconds());
+            let shown: Vec<_> = klines.iter().map(of_candle).collect();
+            let expected = candles(trades, seconds_of(interval).into());
             let dropped = expected.len().saturating_sub(KEPT);
             assert_eq!(shown, expected[dropped..], "market {market}, {interval:?}");
             assert_eq!(self.views.klines().latest(market, interval), klines.last().copied());
@@ -190,7 +194,7 @@ fn turn_clock(random: &mut Random, rig: &mut Rig) {
         0..=3 => return,
         4 => now + SECOND_NS,
         5 | 6 => {
-            let interval = random.pick(&Interval::ALL).seconds() * SECOND_NS;
+            let interval = SPOT_INTERVALS[random.between(0, 5) as usize].1.step(0, 1) * 1_000_000;
             (now / interval + 1) * interval
         }
         7 | 8 => {
@@ -219,7 +223,7 @@ fn random_trades_at_the_edges_of_windows() {
         restarted.load(&saved(&rig.views)).expect("what was saved loads");
         // When each row was refreshed last, and the last minute that all were.
         let (mut refreshed, mut minute) = ([0; 2], rig.time_ns / SECOND_NS / 60);
-        let mut closed: BTreeMap<(usize, Interval), Vec<i64>> = BTreeMap::new();
+        let mut closed: BTreeMap<(usize, usize), Vec<i64>> = BTreeMap::new();
         let (mut empty_rows, mut long_sweeps) = (0, 0);
         for step in 0..1200 {
             turn_clock(&mut random, &mut rig);
@@ -246,18 +250,18 @@ fn random_trades_at_the_edges_of_windows() {
                 let shown = rig.views.tickers().get(market as MarketId);
                 assert_eq!(shown.map(of_ticker), row(trades, refreshed[market]), "step {step}");
                 assert!(shown.is_none_or(|shown| shown.close_time_s == refreshed[market]), "step {step}");
-                empty_rows += i32::from(shown.is_some_and(|shown| shown.trade_count == 0));
+                empty_rows += i32::from(shown.is_some_and(|shown| shown.day.count == 0));
                 check_updates(&rig, market, counts[market]);
                 long_sweeps += i32::from(trades.len() > counts[market] + 2);
             }
             for found in rig.views.klines().closed_by(sequence) {
-                let key = (found.market as usize, found.interval);
-                closed.entry(key).or_default().push(found.kline.open_time_s);
+                let key = (found.market as usize, found.interval());
+                closed.entry(key).or_default().push(found.candle.open_ms / 1_000);
                 // Final: all trades of its interval, and it is over.
                 let trades = &rig.trades[found.market as usize];
-                let all = candles(trades, found.interval.seconds());
-                assert!(all.contains(&(found.kline.open_time_s, of_kline(&found.kline))), "step {step}");
-                assert!(found.kline.is_closed(found.interval, rig.time_ns));
+                let all = candles(trades, seconds_of(found.interval()).into());
+                assert!(all.contains(&of_candle(&found.candle)), "step {step}");
+                assert!(found.candle.is_over(SPOT_INTERVALS[found.interval()].1, rig.time_ns / 1_000_000));
             }
             rig.events.iter().for_each(|event| restarted.fold(event));
             if step % 50 == 0 {
@@ -270,12 +274,13 @@ fn random_trades_at_the_edges_of_windows() {
         }
         // Each candle that is over has been closed once, in order, and no other.
         for market in 0..2 {
-            for interval in Interval::ALL {
-                let open_s = rig.time_ns / SECOND_NS / interval.seconds() * interval.seconds();
-                let starts = candles(&rig.trades[market], interval.seconds());
+            for (interval, (name, _)) in SPOT_INTERVALS.iter().enumerate() {
+                let seconds = i64::from(seconds_of(interval));
+                let open_s = rig.time_ns / SECOND_NS / seconds * seconds;
+                let starts = candles(&rig.trades[market], seconds);
                 let over = starts.iter().map(|(start, _)| *start).filter(|start| *start < open_s);
                 let closed = closed.remove(&(market, interval)).unwrap_or_default();
-                assert!(over.eq(closed), "seed {seed}, market {market}, {interval:?}");
+                assert!(over.eq(closed), "seed {seed}, market {market}, {name}");
             }
         }
         assert!(empty_rows > 20 && long_sweeps > 2, "seed {seed} shows little: {empty_rows}, {long_sweeps}");
@@ -291,12 +296,12 @@ fn check_updates(rig: &Rig, market: usize, before: usize) {
     for (shown, len) in rows.iter().zip(before + 1..) {
         assert_eq!(Some(of_ticker(shown)), row(&trades[..len], shown.close_time_s));
     }
-    for interval in Interval::ALL {
+    for interval in 0..SPOT_INTERVALS.len() {
         let klines: Vec<_> = rig.views.klines().updates(id, interval, &rig.events).collect();
         assert_eq!(klines.len(), trades.len() - before);
         for (shown, len) in klines.iter().zip(before + 1..) {
-            let all = candles(&trades[..len], interval.seconds());
-            assert_eq!(all.last(), Some(&(shown.open_time_s, of_kline(shown))));
+            let all = candles(&trades[..len], seconds_of(interval).into());
+            assert_eq!(all.last(), Some(&of_candle(shown)));
         }
     }
 }
@@ -312,11 +317,11 @@ fn candles_are_held_up_to_a_bound() {
     rig.check_candles(0);
     let klines = rig.views.klines();
     let first = start_s + 300 * 60;
-    assert_eq!(klines.held_since_s(0, Interval::OneMinute), Some(first));
-    assert_eq!(klines.held_since_s(0, Interval::FiveMinutes), None);
+    assert_eq!(klines.held_since_s(0, MINUTE), Some(first));
+    assert_eq!(klines.held_since_s(0, 1), None);
     let opens = |start_s, end_s, limit| -> Vec<i64> {
-        let page = klines.page(0, Interval::OneMinute, &TimeRange { start_s, end_s }, limit);
-        page.iter().map(|kline| kline.open_time_s).collect()
+        let page = klines.page(0, MINUTE, &TimeRange { start_s, end_s }, limit);
+        page.iter().map(|candle| candle.open_ms / 1_000).collect()
     };
     assert_eq!(opens(start_s, i64::MAX, 2), [first, first + 60]);
     assert_eq!(opens(first + 1, first + 120, 9), [first + 60, first + 120]);
@@ -336,8 +341,8 @@ fn what_money_buys_again_and_again_is_shown_as_the_most_that_an_amount_can_be() 
     let (asset, reason) = (padded("Q").expect("short"), padded("test").expect("short"));
     rig.apply(Credit { address, asset, reserved: 0, amount: value.into(), reason });
     let quote_volumes = |rig: &Rig| {
-        let kline = rig.views.klines().latest(0, Interval::OneDay).expect("it has traded");
-        [kline.quote_volume, rig.views.tickers().get(0).expect("it has traded").quote_volume]
+        let kline = rig.views.klines().latest(0, DAY).expect("it has traded");
+        [kline.value, rig.views.tickers().get(0).expect("it has traded").day.value]
     };
     // The same money to and fro: more than there can be of it.
     let mut expected = 0_i128;
@@ -350,7 +355,7 @@ fn what_money_buys_again_and_again_is_shown_as_the_most_that_an_amount_can_be() 
         rig.time_ns += SECOND_NS;
     }
     assert_eq!(expected, i128::MAX);
-    assert_eq!(rig.views.tickers().get(0).expect("it has traded").trade_count, 3);
+    assert_eq!(rig.views.tickers().get(0).expect("it has traded").day.count, 3);
     let mut restarted = Views::default();
     restarted.load(&saved(&rig.views)).expect("what was saved loads");
     assert_eq!(saved(&restarted), saved(&rig.views));
@@ -394,15 +399,16 @@ fn shanghai_morning() {
         rig.time_ns = rig.time_ns.max(times[&data::number(fill[0])]);
         rig.trade(0, data::number(fill[1]) * UNIT / 1000, data::number(fill[2]) * UNIT);
         let row = *rig.views.tickers().get(0).expect("it has traded");
-        assert_eq!(row.trade_count, count as u64);
+        let day = row.day;
+        assert_eq!(day.count, count as u64);
         if let Some([volume, turnover, last, open, high, low]) = statistics.get(&count) {
             let price = |milli: &i64| milli * UNIT / 1000;
             let unit = i128::from(UNIT);
             let expected = (price(open), price(high), price(low), price(last));
-            assert_eq!((row.open_price, row.high, row.low, row.last_price), expected, "after {count}");
-            assert_eq!(row.volume, i128::from(*volume) * unit);
+            assert_eq!((day.open, day.high, day.low, day.close), expected, "after {count}");
+            assert_eq!(day.volume, i128::from(*volume) * unit);
             // Yuan x 10^5 and amount steps of 10^-18.
-            assert_eq!(row.quote_volume, i128::from(*turnover) * 10i128.pow(13), "after {count}");
+            assert_eq!(day.value, i128::from(*turnover) * 10i128.pow(13), "after {count}");
             compared += 1;
         }
         if count % 500 == 0 {
@@ -437,7 +443,7 @@ fn bitcoin_around_midnight() {
         let mut rig = rig.expect("trades");
         assert_eq!(rig.trades[0].len(), count);
         rig.check_candles(0);
-        let days = rig.views.klines().page(0, Interval::OneDay, &TimeRange::ALL, 9).len();
+        let days = rig.views.klines().page(0, DAY, &TimeRange::ALL, 9).len();
         assert_eq!(days, 2, "the capture crosses midnight");
         // The window runs off the session second by second.
         let (first, last) = (rig.trades[0][0].second(), rig.time_ns / SECOND_NS);
@@ -447,7 +453,7 @@ fn bitcoin_around_midnight() {
             let shown = rig.views.tickers().get(0).expect("it has traded");
             assert_eq!(Some(of_ticker(shown)), row(&rig.trades[0], shown.close_time_s));
         }
-        assert_eq!(rig.views.tickers().get(0).expect("a row").trade_count, 0);
+        assert_eq!(rig.views.tickers().get(0).expect("a row").day.count, 0);
     }
 }
 
@@ -461,13 +467,13 @@ fn candles_of_another_exchange() {
             rig.time_ns = rig.time_ns.max(number_of(trade, "T") * 1_000_000);
             rig.trade(0, steps(text_of(trade, "p")), steps(text_of(trade, "q")));
         }
-        let ours = rig.views.klines().latest(0, Interval::OneMinute).expect("a candle");
-        assert_eq!(ours.open_time_s * 1000, number_of(theirs, "t"), "{theirs}");
-        assert_eq!(ours.close_time_s(Interval::OneMinute) * 1000 + 999, number_of(theirs, "T"));
+        let ours = rig.views.klines().latest(0, MINUTE).expect("a candle");
+        assert_eq!(ours.open_ms, number_of(theirs, "t"), "{theirs}");
+        assert_eq!(SPOT_INTERVALS[MINUTE].1.step(ours.open_ms, 1) - 1, number_of(theirs, "T"));
         let prices = ["o", "h", "l", "c"].map(|name| steps(text_of(theirs, name)));
         assert_eq!([ours.open, ours.high, ours.low, ours.close], prices, "{theirs}");
         assert_eq!(ours.volume, i128::from(steps(text_of(theirs, "v"))), "{theirs}");
         let quote = i128::from(steps(text_of(theirs, "q"))) * 10i128.pow(10);
-        assert_eq!(ours.quote_volume, quote, "{theirs}");
+        assert_eq!(ours.value, quote, "{theirs}");
     }
 }

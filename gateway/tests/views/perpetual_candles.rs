@@ -5,7 +5,8 @@ use crate::perpetual::{MARKET, Story};
 use ringside_core::command::Side;
 use ringside_core::event;
 use ringside_core::risk::perpetual::units::floor_value;
-use ringside_views::perpetual::series::{Candle, CandleQuery, INTERVALS, Source};
+use ringside_views::candle::{Candle, INTERVALS};
+use ringside_views::perpetual::series::{CandleQuery, Source};
 
 /// Folds a recorded trade, an aggregate, as one trade.
 fn trade(story: &mut Story, recorded: &serde_json::Value) {
@@ -29,7 +30,7 @@ fn trade(story: &mut Story, recorded: &serde_json::Value) {
 }
 
 /// The only candle of an interval.
-fn candle(story: &Story, interval: &str) -> Candle {
+fn candle(story: &Story, interval: &str) -> Candle<i64> {
     let (_, interval) = INTERVALS.into_iter().find(|(name, _)| *name == interval).unwrap();
     let query = CandleQuery {
         source: Source::Trades,

@@ -4,10 +4,11 @@ use crate::perpetual::{START_NS, Story};
 use ringside_core::command::{PerpetualParameter, PerpetualState, PerpetualStatus, PerpetualTimeInForce};
 use ringside_core::event::{IndexState, PerpetualPrice, PerpetualSetting};
 use ringside_views::Views;
+use ringside_views::candle::INTERVALS;
 use ringside_views::log::Page;
 use ringside_views::perpetual::market;
 use ringside_views::perpetual::rows::{IncomeKind, name_tag};
-use ringside_views::perpetual::series::{CandleQuery, INTERVALS, Source};
+use ringside_views::perpetual::series::{CandleQuery, Source};
 
 /// The name `same`, padded.
 const SAME: [u8; 36] = *b"same\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";

@@ -20,7 +20,7 @@ use ringside_gateway::push::envelope::Form;
 use ringside_gateway::push::pusher::Pusher;
 use ringside_gateway::push::registry::SubscriptionRegistry;
 use ringside_gateway::push::topic::{Kind, Topic};
-use ringside_views::kline::Interval;
+use ringside_views::kline::SPOT_INTERVALS;
 use ringside_views::{SharedViews, Views};
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ impl Shown {
             for kind in [Kind::Depth, Kind::Trade, Kind::Ticker] {
                 enter(Topic::of_market(kind, market), Form::Numbered);
             }
-            for interval in Interval::ALL {
+            for interval in 0..SPOT_INTERVALS.len() {
                 enter(Topic::of_candles(market, interval), Form::Channel);
             }
             for kind in Kind::ALL.iter().copied().filter(|kind| kind.is_of_perpetuals()) {

@@ -11,15 +11,17 @@ use ringside_persist::archive::{ALL_FACETS, ArchiveReader, EntriesAsked};
 use ringside_views::Views;
 use ringside_views::archive::pages::row_of;
 use ringside_views::archive::rows;
+use ringside_views::candle::{ClosedCandle, INTERVALS};
 use ringside_views::history::{
     BalanceRecord, CreditRecord, FillQuery, FillRecord, OrderQuery, OwnerRecord, TradeRecord,
 };
 use ringside_views::kept::Kept;
-use ringside_views::kline::{Interval, Kline, KlineRow};
-use ringside_views::log::{FIRST_CANDLES, List, Log, Row};
+use ringside_views::kept::{FIRST_CANDLES, List};
+use ringside_views::kline::{self, SPOT_INTERVALS, SpotCandle};
+use ringside_views::log::{Log, Row};
 use ringside_views::order::OrderRecord;
 use ringside_views::perpetual::Perpetuals;
-use ringside_views::perpetual::series::{CandleQuery, INTERVALS, Source};
+use ringside_views::perpetual::series::{CandleQuery, Source};
 use ringside_views::time::TimeRange;
 use std::fmt::Write;
 
@@ -68,10 +70,11 @@ fn fill(out: &mut String, name: &str, account: AccountId, f: &FillRecord) {
     line!(out, "{name} {account} {} {} {codes:?} {sizes:?} {} {}", f.trade, f.market, f.order, f.time_ns);
 }
 
-fn candle(out: &mut String, name: &str, market: MarketId, interval_s: i64, k: &Kline) {
-    let prices = [k.open, k.high, k.low, k.close];
-    let sums = (k.volume, k.quote_volume, k.trade_count);
-    line!(out, "{name} {market} {interval_s} {} {prices:?} {sums:?}", k.open_time_s);
+fn candle(out: &mut String, name: &str, market: MarketId, interval: usize, c: &SpotCandle) {
+    let interval_s = kline::seconds_of(interval);
+    let prices = [c.open, c.high, c.low, c.close];
+    let sums = (c.volume, c.value, c.count);
+    line!(out, "{name} {market} {interval_s} {} {prices:?} {sums:?}", c.open_ms / 1_000);
 }
 
 /// The views.
@@ -105,7 +108,11 @@ pub(crate) fn views(views: &Views) -> String {
             }
         }
     }
-    line!(out, "forgotten {}", views.history().archived_through());
+    let spot = views.history();
+    let places = [spot.ended().archived_through(), spot.owners().archived_through()];
+    let trades = [spot.fills().archived_through(), spot.trades().archived_through()];
+    let through = places.into_iter().chain(trades).fold(spot.credits().archived_through(), u64::max);
+    line!(out, "forgotten {through}");
     (0..6).for_each(|asset: AssetId| line!(out, "asset {asset} {:?}", views.markets().asset_name(asset)));
     for m in views.markets().in_order_of_symbol() {
         let [maker_fee, taker_fee] = [m.maker_fee, m.taker_fee].map(kept_rate);
@@ -121,14 +128,14 @@ pub(crate) fn views(views: &Views) -> String {
         let trades = views.history().trades().of(0).filter(|row| row.market == market);
         trades.rev().for_each(|row| trade(out, "trade", row));
         views.history().last_trade(market).iter().for_each(|row| trade(out, "last trade", row));
-        for interval in Interval::ALL {
+        for interval in 0..SPOT_INTERVALS.len() {
             for row in views.klines().page(market, interval, &TimeRange::ALL, usize::MAX) {
-                candle(out, "candle", market, interval.seconds(), &row);
+                candle(out, "candle", market, interval, &row);
             }
         }
         if let Some(t) = views.tickers().get(market) {
-            let prices = [t.last_price, t.open_price, t.high, t.low];
-            let sums = (t.volume, t.quote_volume, t.trade_count);
+            let prices = [t.day.close, t.day.open, t.day.high, t.day.low];
+            let sums = (t.day.volume, t.day.value, t.day.count);
             line!(out, "ticker {market} {prices:?} {sums:?} {}", t.close_time_s);
         }
     }
@@ -374,10 +381,10 @@ pub(crate) fn archive(reader: &mut dyn ArchiveReader) -> String {
         let trades: Vec<TradeRecord> = rows_of(reader, List::SpotTrades as u16, 0);
         let trades = trades.iter().filter(|row| row.market == market);
         trades.for_each(|row| trade(out, "trade", row));
-        for interval in Interval::ALL {
-            let candles: Vec<KlineRow> = rows_of(reader, interval.list(), 0);
+        for interval in 0..SPOT_INTERVALS.len() {
+            let candles: Vec<ClosedCandle<i128>> = rows_of(reader, kline::list_of(interval), 0);
             for row in candles.iter().rev().filter(|row| row.market == market) {
-                candle(out, "candle", market, interval.seconds(), &row.kline);
+                candle(out, "candle", market, interval, &row.candle);
             }
         }
     }

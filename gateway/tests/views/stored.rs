@@ -24,17 +24,17 @@ use ringside_views::archive::archiver::Archiver;
 use ringside_views::archive::pages::row_of;
 use ringside_views::archive::rows;
 use ringside_views::archive::rows::facets_of;
+use ringside_views::candle::{Candle, ClosedCandle};
+use ringside_views::day::Bucket;
 use ringside_views::history::{
     BalanceRecord, CreditRecord, FillRecord as SpotFill, OwnerRecord, TradeRecord,
 };
 use ringside_views::idempotency::KeyedOrder;
-use ringside_views::kept::{Kept, RowError, Stored};
-use ringside_views::kline::KlineRow;
-use ringside_views::log::{Added, FIRST_CANDLES, FIRST_SPOT_CANDLES, List, Retention, Row};
+use ringside_views::kept::{FIRST_CANDLES, FIRST_SPOT_CANDLES, Kept, List, RowError, Stored};
+use ringside_views::log::{Added, Retention, Row};
 use ringside_views::order::OrderRecord as SpotOrder;
 use ringside_views::perpetual::account::Holding;
 use ringside_views::perpetual::configured::Change;
-use ringside_views::perpetual::day::Bucket;
 use ringside_views::perpetual::interest::InterestRecord;
 use ringside_views::perpetual::operator::Pending;
 use ringside_views::perpetual::order::{ForcedRecord, OrderRecord};
@@ -42,7 +42,6 @@ use ringside_views::perpetual::rows::{
     AmendRecord, FillRecord, FundingRecord, IncomeRecord, MarginRecord, MarketTrade, OperatorRecord,
     PreventedRecord, TransferRecord,
 };
-use ringside_views::perpetual::series::{Candle, ClosedCandle};
 use ringside_views::{SharedViews, Upgraded, Views};
 use std::cell::Cell;
 use std::io::{Read, Write};
@@ -246,19 +245,19 @@ pub(crate) fn hex_of_entry(entry: &Entry) -> String {
         17 => read::<BalanceRecord>(entry),
         18 => read::<InterestRecord>(entry),
         19 => read::<OwnerRecord>(entry),
-        FIRST_SPOT_CANDLES.. => read::<KlineRow>(entry),
-        FIRST_CANDLES.. => read::<ClosedCandle>(entry),
+        FIRST_SPOT_CANDLES.. => read::<ClosedCandle<i128>>(entry),
+        FIRST_CANDLES.. => read::<ClosedCandle<i64>>(entry),
         number => panic!("no list has the number {number}"),
     }
 }
 
 /// That the layouts of a row are those that were written, that every byte of any version is read, and that nothing else is.
 fn check<T: Stored>(seen: &mut Vec<Kept>) {
-    check_but::<T>(seen, 0..0);
+    check_but::<T>(seen, |_| None);
 }
 
-/// The same but for bytes which are codes, of which not all are known.
-fn check_but<T: Stored>(seen: &mut Vec<Kept>, codes: std::ops::Range<usize>) {
+/// The same but for bytes of codes and times, since not every byte is one.
+fn check_but<T: Stored>(seen: &mut Vec<Kept>, known_at: impl Fn(usize) -> Option<u8>) {
     let (list, known) = (T::KEPT, T::KEPT.newest());
     seen.push(list);
     for version in 1..=known {
@@ -275,7 +274,7 @@ fn check_but<T: Stored>(seen: &mut Vec<Kept>, codes: std::ops::Range<usize>) {
              What was written must stay readable. The head of this file says what to do.",
             list.name()
         );
-        let byte = |at: usize| if codes.contains(&at) { 0 } else { (at * 7 + 3) as u8 };
+        let byte = |at: usize| known_at(at).unwrap_or((at * 7 + 3) as u8);
         let bytes: Vec<u8> = (0..len).map(byte).collect();
         let row = T::read(version, &bytes).unwrap();
         let mut again = Vec::new();
@@ -301,12 +300,17 @@ fn layouts_are_those_that_were_written() {
     check::<OrderRecord>(&mut seen);
     check::<KeyedOrder>(&mut seen);
     // Side, type, time in force, status; then why it was refused.
-    check_but::<SpotOrder>(&mut seen, 16..24);
+    check_but::<SpotOrder>(&mut seen, |at| (16..24).contains(&at).then_some(0));
     check::<SpotFill>(&mut seen);
     check::<TradeRecord>(&mut seen);
     check::<CreditRecord>(&mut seen);
     check::<BalanceRecord>(&mut seen);
-    check::<KlineRow>(&mut seen);
+    // When it opened, in whole seconds; how many it is long.
+    check_but::<ClosedCandle<i128>>(&mut seen, |at| match at {
+        0..8 | 85..88 => Some(0),
+        84 => Some(60),
+        _ => None,
+    });
     check::<InterestRecord>(&mut seen);
     check::<OwnerRecord>(&mut seen);
     check::<ForcedRecord>(&mut seen);
@@ -320,9 +324,9 @@ fn layouts_are_those_that_were_written() {
     check::<TransferRecord>(&mut seen);
     check::<OperatorRecord>(&mut seen);
     check::<Pending>(&mut seen);
-    check::<Candle>(&mut seen);
-    check::<ClosedCandle>(&mut seen);
-    check::<Bucket>(&mut seen);
+    check::<Candle<i64>>(&mut seen);
+    check::<ClosedCandle<i64>>(&mut seen);
+    check::<Bucket<i64>>(&mut seen);
     check::<Holding>(&mut seen);
     check::<event::Order>(&mut seen);
     check::<event::Trade>(&mut seen);

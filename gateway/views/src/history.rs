@@ -4,9 +4,10 @@
 use super::chunk_pool::Refill;
 use super::codec::{LoadError, Reader, Writer};
 use super::kept::Kept;
-use super::log::{Added, Adding, Key, List, Log, Retention, Row};
+use super::log::{Key, Log, Retention, Row};
 use super::order::OrderRecord;
 use super::time::{TimeRange, milliseconds};
+use crate::stored::{Wide, layouts, stored};
 use ringside_core::command::{OrderStatus, Side};
 use ringside_core::event::{self, Event};
 use ringside_core::ids::{AccountId, AssetId, MarketId, OrderId, Sequence, TradeId};
@@ -203,6 +204,8 @@ impl OwnerRecord {
 }
 
 impl Row for OwnerRecord {
+    const IS_LATE: bool = true;
+
     fn key(&self) -> Key {
         Key { owner: 0, market: 0, id: self.order, time_ms: self.created_ms, tag: 0 }
     }
@@ -308,13 +311,13 @@ pub struct FillQuery {
 /// The histories of the spot side.
 #[derive(Clone, Debug)]
 pub struct SpotHistory {
-    ended: Log<OrderRecord>,
-    owners: Log<OwnerRecord>,
-    fills: Log<FillRecord>,
-    trades: Log<TradeRecord>,
-    credits: Log<CreditRecord>,
+    pub(super) ended: Log<OrderRecord>,
+    pub(super) owners: Log<OwnerRecord>,
+    pub(super) fills: Log<FillRecord>,
+    pub(super) trades: Log<TradeRecord>,
+    pub(super) credits: Log<CreditRecord>,
     /// For whoever takes rows as they come; nothing reads them in memory.
-    balances: Log<BalanceRecord>,
+    pub(super) balances: Log<BalanceRecord>,
     /// Per market, the newest trade, kept or not.
     last_trades: Vec<Option<TradeRecord>>,
     keep: Retention,
@@ -422,36 +425,6 @@ impl SpotHistory {
         }
     }
 
-    /// Everything of `archived` and before can be read elsewhere.
-    pub(super) fn forget(&mut self, archived: Sequence) {
-        self.ended.forget(archived);
-        self.owners.forget(archived);
-        self.fills.forget(archived);
-        self.trades.forget(archived);
-        self.credits.forget(archived);
-        self.balances.forget(archived);
-    }
-
-    /// Rows of this command and before are in memory no longer, or not all of them.
-    pub fn archived_through(&self) -> Sequence {
-        let trades = self.fills.archived_through().max(self.trades.archived_through());
-        self.ended
-            .archived_through()
-            .max(self.owners.archived_through())
-            .max(trades)
-            .max(self.credits.archived_through())
-    }
-
-    /// Gives what the running command added, where nothing is kept.
-    pub(super) fn take<F: FnMut(Added<'_>)>(&self, adding: &mut Adding<F>) {
-        adding.all(&self.ended, List::SpotOrders);
-        adding.all(&self.owners, List::SpotOwners);
-        adding.all(&self.fills, List::SpotFills);
-        adding.all(&self.trades, List::SpotTrades);
-        adding.all(&self.credits, List::Credits);
-        adding.all(&self.balances, List::BalanceChanges);
-    }
-
     pub(super) fn save(&self, writer: &mut Writer<'_>) {
         self.ended.save(writer);
         self.fills.save(writer);
@@ -549,4 +522,39 @@ fn ascending(reader: &mut Reader<'_>, last: &mut Sequence) -> Result<Sequence, L
     }
     *last = sequence;
     Ok(sequence)
+}
+
+layouts! {
+    /// Whose an ended order was.
+    OwnerV1 of OwnerRecord { order: u64, created_ms: i64, account: u32, reserved: u32 }
+
+    /// A trade.
+    TradeV1 of TradeRecord {
+        trade: u64, market: u32, taker_side: u32, price: i64, quantity: i64, maker_order: u64, taker_order: u64,
+        maker_account: u32, taker_account: u32, maker_fee: Wide, taker_fee: Wide, time_ns: i64,
+    }
+
+    /// An account's half of one.
+    FillV1 of FillRecord {
+        trade: u64, account: u32, market: u32, side: u32, role: u32, price: i64, quantity: i64, fee: Wide, order: u64,
+        time_ns: i64,
+    }
+
+    /// A credit.
+    CreditV1 of CreditRecord {
+        sequence: u64, time_ns: i64, amount: Wide, account: u32, asset: u32, reason: [u8; 64],
+    }
+
+    /// A balance as a command left it.
+    BalanceV1 of BalanceRecord {
+        sequence: u64, time_ns: i64, account: u32, asset: u32, index: u64, available: Wide, frozen: Wide,
+    }
+}
+
+stored! {
+    OwnerRecord as SpotOwners: OwnerV1;
+    TradeRecord as SpotTradeRows: TradeV1;
+    FillRecord as SpotFillRows: FillV1;
+    CreditRecord as CreditRows: CreditV1;
+    BalanceRecord as BalanceRows: BalanceV1;
 }

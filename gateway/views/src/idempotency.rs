@@ -9,6 +9,8 @@
 use super::codec::{LoadError, Reader, Writer};
 use super::hash::NumberMap;
 use super::perpetual::order::OrderRecord;
+use crate::perpetual::order::OrderV2;
+use crate::stored::{layouts, stored};
 use ringside_core::event::{self, Event};
 use ringside_core::hash_seed::HashSeed;
 use ringside_core::ids::{AccountId, Sequence};
@@ -406,6 +408,15 @@ fn read_unlike<T: FromBytes + IntoBytes>(reader: &mut Reader<'_>, mut like: T) -
         }
     }
     Ok(like)
+}
+
+layouts! {
+    /// An order of the perpetual side as a placement with an idempotency key left it.
+    KeyedOrderV1 of KeyedOrder { sequence: u64, time_ns: i64, order: OrderV2 }
+}
+
+stored! {
+    KeyedOrder as KeyedOrders: KeyedOrderV1;
 }
 
 #[cfg(test)]

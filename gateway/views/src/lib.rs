@@ -6,8 +6,10 @@
 pub mod account;
 pub mod archive;
 pub mod balance;
+pub mod candle;
 pub mod chunk_pool;
 pub mod codec;
+pub mod day;
 pub mod dense_map;
 pub mod deposit;
 pub mod depth;
@@ -235,22 +237,18 @@ impl Views {
     /// rows at a time.
     pub fn forget(&mut self, archived: Sequence) {
         let archived = archived.min(self.sequence);
-        self.history.forget(archived);
-        self.perpetuals.forget(archived);
-    }
-
-    /// Rows of this command and before are in memory no longer, or not all of them.
-    pub fn archived_through(&self) -> Sequence {
-        self.history.archived_through().max(self.perpetuals.archived_through())
+        self.forget_rows(archived);
+        self.perpetuals.series.forget(archived);
     }
 
     /// Gives what the running command added to the histories, where the views keep none.
     pub fn take(&mut self, add: impl FnMut(Added<'_>)) {
         let mut adding = Adding::new(add);
-        self.history.take(&mut adding);
+        self.take_rows(&mut adding);
         let closed = self.klines.closed_by(self.sequence);
-        closed.iter().for_each(|closed| adding.row(closed.interval.list(), &closed.row()));
-        self.perpetuals.take(&mut adding);
+        closed.iter().for_each(|closed| adding.row(closed.list as u16, closed));
+        let closed = self.perpetuals.series.take_closed();
+        closed.for_each(|closed| adding.row(closed.list as u16, &closed));
     }
 
     /// Folds the next event. Events come in order, each command's whole; in between the views are not to be read.

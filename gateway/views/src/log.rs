@@ -8,9 +8,10 @@
 use super::Views;
 use super::chunk_pool::Refill;
 use super::codec::{LoadError, Reader, Writer};
-use super::kept::Stored;
+use super::kept::{List, Stored};
 use super::owner_index::{OwnerIndex, Rows};
 use super::queue::Queue;
+use ringside_core::event::{self, Event};
 use ringside_core::ids::{MarketId, Sequence};
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
@@ -18,76 +19,8 @@ use std::sync::Arc;
 /// Rows let go of at a time, give or take a command: more than a batch of events can bring, so that it keeps up.
 const FORGOTTEN_AT_ONCE: usize = 2048;
 
-/// Histories by their numbers in the archive: append, never renumber. Candles have numbers from [`FIRST_CANDLES`] and
-/// [`FIRST_SPOT_CANDLES`] on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u16)]
-pub enum List {
-    /// Ended orders.
-    Orders = 1,
-    /// Ended orders of the conditional-order service.
-    ServiceOrders = 2,
-    /// Orders of liquidations and auto-deleveraging; they are among the first as well.
-    ForcedOrders = 3,
-    /// Accounts' halves of trades.
-    Fills = 4,
-    /// Changes of wallets.
-    Income = 5,
-    /// Modifications of orders.
-    Amendments = 6,
-    /// Margin moved to and from isolated positions.
-    MarginChanges = 7,
-    /// Meetings that self-trade prevention ended.
-    Prevented = 8,
-    /// Public trades.
-    Trades = 9,
-    /// Funding rates settled.
-    Fundings = 10,
-    /// Transfers between the ledgers.
-    Transfers = 11,
-    /// What operators did.
-    Operators = 12,
-    /// Ended orders of the spot side.
-    SpotOrders = 13,
-    /// Accounts' halves of spot trades.
-    SpotFills = 14,
-    /// Spot trades.
-    SpotTrades = 15,
-    /// Balances raised by the administrator.
-    Credits = 16,
-    /// Spot balances as commands left them.
-    BalanceChanges = 17,
-    /// Samples of open interest.
-    Interest = 18,
-    /// Whose ended orders of the spot side were.
-    SpotOwners = 19,
-}
-
-impl List {
-    /// Of those whose rows may come after others of a larger id: orders end in another order than they are placed, and what
-    /// operators did in another than they noted it.
-    const LATE: [List; 6] = [
-        List::Orders,
-        List::ServiceOrders,
-        List::ForcedOrders,
-        List::Operators,
-        List::SpotOrders,
-        List::SpotOwners,
-    ];
-
-    /// Whether a list is one of [`List::LATE`], by its number.
-    pub fn is_late(number: u16) -> bool {
-        List::LATE.iter().any(|list| *list as u16 == number)
-    }
-}
-
 /// Every facet.
 pub const ALL_FACETS: u32 = u32::MAX;
-
-/// Number of the first list of perpetual candles.
-pub const FIRST_CANDLES: u16 = 1024;
-/// Number of the list of the shortest spot candles; those of longer ones follow.
-pub const FIRST_SPOT_CANDLES: u16 = 2048;
 
 /// Where a row stands and how it is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +42,9 @@ pub trait Row: Stored {
     /// Its place.
     fn key(&self) -> Key;
 
+    /// Whether it may come after rows of a larger id: orders end in another order than they are placed.
+    const IS_LATE: bool = false;
+
     /// Whether it is filtered by anything but its key.
     const HAS_FACETS: bool = false;
 
@@ -116,6 +52,15 @@ pub trait Row: Stored {
     fn facet(&self) -> u8 {
         0
     }
+}
+
+/// A row that an event makes.
+pub(crate) trait OfEvent: Row {
+    /// What the event tells.
+    type Told: event::Payload;
+
+    /// Its rows.
+    fn rows(event: &Event, told: &Self::Told) -> impl Iterator<Item = Self>;
 }
 
 /// What a stored row of a version is filtered by; nothing for bytes that are none.
@@ -351,6 +296,15 @@ impl<T: Row> Log<T> {
         }
         let key = row.key();
         self.lists.push(key.owner, key.market, (key.id, place));
+    }
+
+    /// Adds the rows that an event makes.
+    pub(crate) fn told(&mut self, event: &Event)
+    where
+        T: OfEvent,
+    {
+        let told = event.get::<T::Told>().into_iter();
+        told.flat_map(|told| T::rows(event, told)).for_each(|row| self.push(event.sequence, row));
     }
 
     /// Rows of this command and before are in the archive alone.

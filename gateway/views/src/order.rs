@@ -5,6 +5,7 @@ use super::log::{Key, Page, Row};
 use super::order_index::OrderIndex;
 use super::segmented_vec::SegmentedVec;
 use super::time::milliseconds;
+use crate::stored::{Sum, layouts, stored};
 use ringside_core::command::{OrderStatus, OrderType, Side, TimeInForce};
 use ringside_core::event;
 use ringside_core::ids::{AccountId, MarketId, OrderId};
@@ -111,6 +112,9 @@ impl OrderRecord {
 }
 
 impl Row for OrderRecord {
+    const IS_LATE: bool = true;
+    const HAS_FACETS: bool = true;
+
     fn key(&self) -> Key {
         let time_ms = milliseconds(self.created_ns);
         Key { owner: self.account, market: self.market, id: self.order, time_ms, tag: 0 }
@@ -249,6 +253,86 @@ impl OpenOrders {
 
 /// Order ids stay below this; a larger one in saved bytes is a fault that must not ask for memory.
 const ORDER_MAX: OrderId = 1 << 40;
+
+/// An ended order as numbers.
+#[derive(Clone, Copy)]
+pub(crate) struct CodedOrder {
+    order: u64,
+    account: u32,
+    market: u32,
+    side: u8,
+    order_type: u8,
+    time_in_force: u8,
+    status: u8,
+    reject: u32,
+    price: i64,
+    quantity: i64,
+    filled: i64,
+    quote_quantity: i128,
+    traded: i128,
+    created_ns: i64,
+    updated_ns: i64,
+}
+
+impl From<OrderRecord> for CodedOrder {
+    fn from(order: OrderRecord) -> CodedOrder {
+        CodedOrder {
+            order: order.order,
+            account: order.account,
+            market: order.market,
+            side: order.side as u8,
+            order_type: order.order_type as u8,
+            time_in_force: order.time_in_force as u8,
+            status: order.status as u8,
+            reject: order.reject.map_or(0, |reject| reject.code().into()),
+            price: order.price,
+            quantity: order.quantity,
+            filled: order.filled,
+            quote_quantity: order.quote_quantity,
+            traded: order.traded,
+            created_ns: order.created_ns,
+            updated_ns: order.updated_ns,
+        }
+    }
+}
+
+/// Its numbers are codes, which not all bytes are.
+impl TryFrom<CodedOrder> for OrderRecord {
+    type Error = ();
+
+    fn try_from(coded: CodedOrder) -> Result<OrderRecord, ()> {
+        let reject = u16::try_from(coded.reject).map_err(|_| ())?;
+        Ok(OrderRecord {
+            order: coded.order,
+            account: coded.account,
+            market: coded.market,
+            side: Side::from_code(coded.side).ok_or(())?,
+            order_type: OrderType::from_code(coded.order_type).ok_or(())?,
+            time_in_force: TimeInForce::from_code(coded.time_in_force).ok_or(())?,
+            status: OrderStatus::from_code(coded.status).ok_or(())?,
+            reject: Reject::from_code(reject),
+            price: coded.price,
+            quantity: coded.quantity,
+            filled: coded.filled,
+            quote_quantity: coded.quote_quantity,
+            traded: coded.traded,
+            created_ns: coded.created_ns,
+            updated_ns: coded.updated_ns,
+        })
+    }
+}
+
+layouts! {
+    /// An ended order.
+    OrderV1 of CodedOrder {
+        order: u64, account: u32, market: u32, side: u8, order_type: u8, time_in_force: u8, status: u8, reject: u32,
+        price: i64, quantity: i64, filled: i64, quote_quantity: Sum, traded: Sum, created_ns: i64, updated_ns: i64,
+    }
+}
+
+stored! {
+    OrderRecord as SpotOrders: OrderV1;
+}
 
 #[cfg(test)]
 mod tests {

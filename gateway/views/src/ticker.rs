@@ -5,37 +5,22 @@
 //! inclusive, in whole seconds: trades are summed per second, and a second leaves the window whole.
 
 use super::codec::{LoadError, Reader, Writer};
-use super::extremes::Extremes;
+use super::day::{Bucket, DAY_MS, Ticker24h, Window};
 use super::time::seconds;
 use ringside_core::event::{self, Event};
 use ringside_core::ids::{MarketId, Sequence};
-use ringside_core::money::{Amount, Price, Quantity, notional};
-use std::collections::VecDeque;
-
-/// Length of the window.
-pub const WINDOW_S: i64 = 86_400;
+use ringside_core::money::{Price, notional};
 
 /// Seconds between refreshes of all rows.
 const REFRESH_S: i64 = 60;
+/// A step of the window.
+const SECOND_MS: i64 = 1_000;
 
 /// One market's row as its last refresh left it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticker {
-    /// Price of the newest trade, inside the window or not.
-    pub last_price: Price,
-    /// Price of the first trade of the window; the last price when there is none.
-    pub open_price: Price,
-    /// Highest price of the window; the last price when it saw no trade.
-    pub high: Price,
-    /// Lowest price of the window; the last price when it saw no trade.
-    pub low: Price,
-    /// Base traded in the window, in steps of 10^-8; may exceed 64 bits.
-    pub volume: i128,
-    /// Quote traded in the window; what the same money does again and again has no bound, and the largest amount stands for
-    /// more.
-    pub quote_volume: Amount,
-    /// Trades in the window.
-    pub trade_count: u64,
+    /// Figures of the window.
+    pub day: Ticker24h,
     /// Last second of the window: when the row was refreshed.
     pub close_time_s: i64,
 }
@@ -43,64 +28,23 @@ pub struct Ticker {
 impl Ticker {
     /// First second of the window.
     pub const fn open_time_s(&self) -> i64 {
-        self.close_time_s - WINDOW_S
+        self.close_time_s - DAY_MS / SECOND_MS
     }
-
-    /// A window without trades.
-    fn empty(last_price: Price, close_time_s: i64) -> Ticker {
-        Ticker {
-            last_price,
-            open_price: last_price,
-            high: last_price,
-            low: last_price,
-            volume: 0,
-            quote_volume: 0,
-            trade_count: 0,
-            close_time_s,
-        }
-    }
-
-    /// Takes in a trade of the window's last second.
-    fn take(&mut self, price: Price, quantity: Quantity) {
-        if self.trade_count == 0 {
-            (self.open_price, self.high, self.low) = (price, price, price);
-        }
-        self.last_price = price;
-        self.high = self.high.max(price);
-        self.low = self.low.min(price);
-        self.volume += i128::from(quantity);
-        self.quote_volume = self.quote_volume.saturating_add(notional(price, quantity));
-        self.trade_count += 1;
-    }
-}
-
-/// The trades of one second.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Second {
-    second: i64,
-    first: Price,
-    high: Price,
-    low: Price,
-    volume: i128,
-    quote_volume: Amount,
-    trade_count: u64,
 }
 
 /// The trades of one market's window.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Window {
+#[derive(Clone, Debug)]
+struct Market {
     /// What is shown.
     row: Ticker,
-    /// Seconds with trades, oldest first; none older than the row's window.
-    seconds: VecDeque<Second>,
-    extremes: Extremes,
+    window: Window<i128>,
 }
 
 /// The rows of all markets.
 #[derive(Clone, Debug, Default)]
 pub struct TickerView {
     /// Indexed by market; grows at the first trade of a market.
-    markets: Vec<Option<Window>>,
+    markets: Vec<Option<Market>>,
     /// When all rows were refreshed last, or could have been: start of a minute.
     refreshed_s: i64,
     /// The command of the last refresh of all rows, and of the last trade with the row that this trade found. Notes for
@@ -113,7 +57,7 @@ pub struct TickerView {
 impl TickerView {
     /// The row of a market; `None` before its first trade.
     pub fn get(&self, market: MarketId) -> Option<&Ticker> {
-        self.markets.get(market as usize)?.as_ref().map(|window| &window.row)
+        self.markets.get(market as usize)?.as_ref().map(|market| &market.row)
     }
 
     /// Whether the command of `sequence` refreshed all rows, be there trades or not, if it was the last one folded.
@@ -129,7 +73,7 @@ impl TickerView {
         before.into_iter().flat_map(move |(_, mut row)| {
             command.iter().filter_map(move |event| {
                 let trade = event.get::<event::Trade>()?;
-                row.take(trade.price, trade.quantity);
+                row.day.trade(trade.price, trade.quantity, notional(trade.price, trade.quantity));
                 Some(row)
             })
         })
@@ -141,13 +85,15 @@ impl TickerView {
         if index >= self.markets.len() {
             self.markets.resize_with(index + 1, || None);
         }
-        let window = self.markets[index].get_or_insert_with(|| Window::new(trade.price, now_s));
-        window.refresh(now_s);
+        let market = self.markets[index].get_or_insert_with(|| Market::new(trade.price, now_s));
+        market.refresh(now_s);
         if self.traded_by != event.sequence {
             self.traded_by = event.sequence;
-            self.before = Some((trade.market, window.row));
+            self.before = Some((trade.market, market.row));
         }
-        window.take(trade.price, trade.quantity);
+        let value = notional(trade.price, trade.quantity);
+        market.window.put(&Bucket::of(now_s * SECOND_MS, trade.price, trade.quantity, value, 0));
+        market.row.day.trade(trade.price, trade.quantity, value);
     }
 
     /// Takes in the end of a command: the first of a minute refreshes all rows.
@@ -158,18 +104,18 @@ impl TickerView {
             let now_s = seconds(event.time_ns);
             self.refreshed_s = now_s - now_s.rem_euclid(REFRESH_S);
             self.refreshed_by = event.sequence;
-            self.markets.iter_mut().flatten().for_each(|window| window.refresh(now_s));
+            self.markets.iter_mut().flatten().for_each(|market| market.refresh(now_s));
         }
     }
 
     pub(super) fn save(&self, writer: &mut Writer<'_>) {
         writer.count(self.markets.len());
-        for window in &self.markets {
-            match window {
+        for market in &self.markets {
+            match market {
                 None => writer.fixed(&[0]),
-                Some(window) => {
+                Some(market) => {
                     writer.fixed(&[1]);
-                    window.save(writer);
+                    market.save(writer);
                 }
             }
         }
@@ -183,7 +129,7 @@ impl TickerView {
         for _ in 0..reader.count()? {
             view.markets.push(match reader.u8()? {
                 0 => None,
-                1 => Some(Window::load(reader, now_s)?),
+                1 => Some(Market::load(reader, now_s)?),
                 _ => return Err(reader.bad("ticker")),
             });
         }
@@ -191,122 +137,64 @@ impl TickerView {
     }
 }
 
-impl Window {
-    fn new(last_price: Price, now_s: i64) -> Window {
-        Window {
-            row: Ticker::empty(last_price, now_s),
-            seconds: VecDeque::new(),
-            extremes: Extremes::default(),
-        }
+impl Market {
+    fn new(last_price: Price, close_time_s: i64) -> Market {
+        let row = Ticker { day: Ticker24h::quiet(last_price, 0), close_time_s };
+        Market { row, window: Window::new(SECOND_MS) }
     }
 
     /// Moves the window on to `now_s`, which is never earlier than where it stands.
     fn refresh(&mut self, now_s: i64) {
-        let row = &mut self.row;
-        row.close_time_s = now_s;
-        let open_time_s = row.open_time_s();
-        let mut is_changed = false;
-        while let Some(old) = self.seconds.front().filter(|second| second.second < open_time_s) {
-            row.volume -= old.volume;
-            if row.quote_volume != Amount::MAX {
-                row.quote_volume -= old.quote_volume;
-            }
-            row.trade_count -= old.trade_count;
-            self.seconds.pop_front();
-            is_changed = true;
-        }
-        if !is_changed {
-            return;
-        }
-        self.extremes.advance(open_time_s);
-        let Some(first) = self.seconds.front() else {
-            *row = Ticker::empty(row.last_price, now_s);
-            return;
-        };
-        row.open_price = first.first;
-        if row.quote_volume == Amount::MAX {
-            // How much more it stood for is not known.
-            let volumes = self.seconds.iter().map(|second| second.quote_volume);
-            row.quote_volume = volumes.fold(0, Amount::saturating_add);
-        }
-        let extremes = self.extremes.since(open_time_s);
-        (row.high, row.low) = extremes.expect("the newest second is always among them");
-    }
-
-    /// Takes in a trade of the second that the window was just moved on to.
-    fn take(&mut self, price: Price, quantity: Quantity) {
-        let now_s = self.row.close_time_s;
-        self.row.take(price, quantity);
-        let (volume, quote_volume) = (i128::from(quantity), notional(price, quantity));
-        match self.seconds.back_mut() {
-            Some(second) if second.second == now_s => {
-                second.high = second.high.max(price);
-                second.low = second.low.min(price);
-                second.volume += volume;
-                second.quote_volume = second.quote_volume.saturating_add(quote_volume);
-                second.trade_count += 1;
-            }
-            _ => self.seconds.push_back(Second {
-                second: now_s,
-                first: price,
-                high: price,
-                low: price,
-                volume,
-                quote_volume,
-                trade_count: 1,
-            }),
-        }
-        self.extremes.put(now_s, price, price);
+        self.window.advance(now_s * SECOND_MS);
+        let quiet = Ticker24h::quiet(self.row.day.close, 0);
+        self.row = Ticker { day: self.window.day(quiet, now_s * SECOND_MS), close_time_s: now_s };
     }
 
     fn save(&self, writer: &mut Writer<'_>) {
         writer.i64(self.row.close_time_s);
-        writer.i64(self.row.last_price);
-        writer.count(self.seconds.len());
+        writer.i64(self.row.day.close);
+        let seconds = self.window.buckets();
+        writer.count(seconds.len());
         let mut last = 0;
-        for second in &self.seconds {
-            writer.i64(second.second - last);
-            writer.i64(second.first);
-            writer.i64(second.high - second.first);
-            writer.i64(second.low - second.first);
+        for second in seconds {
+            writer.i64((second.start_ms - last) / SECOND_MS);
+            writer.i64(second.open);
+            writer.i64(second.high - second.open);
+            writer.i64(second.low - second.open);
             writer.i128(second.volume);
-            writer.i128(second.quote_volume);
-            writer.u64(second.trade_count);
-            last = second.second;
+            writer.i128(second.value);
+            writer.u64(second.count);
+            last = second.start_ms;
         }
     }
 
-    fn load(reader: &mut Reader<'_>, now_s: i64) -> Result<Window, LoadError> {
+    fn load(reader: &mut Reader<'_>, now_s: i64) -> Result<Market, LoadError> {
         let close_time_s = reader.i64()?;
         if !(0..=now_s).contains(&close_time_s) {
             return Err(reader.bad("time"));
         }
-        let mut window = Window::new(reader.i64()?, close_time_s);
-        let row = &mut window.row;
-        let mut last = 0;
+        let mut market = Market::new(reader.i64()?, close_time_s);
+        let mut last = market.row.open_time_s() - 1;
+        let mut sums = (0i128, 0u64);
+        let mut seconds = Vec::new();
         for index in 0..reader.count()? {
-            let second = reader.i64()?;
-            let second: i64 = second.checked_add(last).ok_or_else(|| reader.bad("second"))?;
-            let first = reader.i64()?;
-            let mut price = || first.checked_add(reader.i64()?).ok_or_else(|| reader.bad("price"));
+            let before = if index == 0 { 0 } else { last };
+            let second: i64 = reader.i64()?.checked_add(before).ok_or_else(|| reader.bad("second"))?;
+            let open = reader.i64()?;
+            let mut price = || open.checked_add(reader.i64()?).ok_or_else(|| reader.bad("price"));
             let (high, low) = (price()?, price()?);
-            let (volume, quote_volume, trade_count) = (reader.i128()?, reader.i128()?, reader.u64()?);
-            let follows = (index == 0 && second >= row.open_time_s()) || (index > 0 && second > last);
-            if !follows || second > close_time_s || !(low..=high).contains(&first) {
+            let (volume, value, count) = (reader.i128()?, reader.i128()?, reader.u64()?);
+            if second <= last || second > close_time_s || !(low..=high).contains(&open) {
                 return Err(reader.bad("second"));
             }
-            if index == 0 {
-                (row.open_price, row.high, row.low) = (first, high, low);
-            }
-            row.high = row.high.max(high);
-            row.low = row.low.min(low);
-            row.volume = row.volume.checked_add(volume).ok_or_else(|| reader.bad("volume"))?;
-            row.quote_volume = row.quote_volume.saturating_add(quote_volume);
-            row.trade_count = row.trade_count.checked_add(trade_count).ok_or_else(|| reader.bad("count"))?;
-            window.extremes.put(second, high, low);
-            window.seconds.push_back(Second { second, first, high, low, volume, quote_volume, trade_count });
+            let volumes = sums.0.checked_add(volume).ok_or_else(|| reader.bad("volume"))?;
+            sums = (volumes, sums.1.checked_add(count).ok_or_else(|| reader.bad("count"))?);
+            let (start_ms, first) = (second * SECOND_MS, 0);
+            seconds.push(Bucket { start_ms, open, high, low, volume, value, count, first, last: first });
             last = second;
         }
-        Ok(window)
+        market.window = Window::of(SECOND_MS, SECOND_MS, &seconds).ok_or_else(|| reader.bad("window"))?;
+        market.refresh(close_time_s);
+        Ok(market)
     }
 }

@@ -30,7 +30,7 @@ use ringside_persist::recover::machine::Fold;
 use ringside_views::SharedViews;
 use ringside_views::archive::archiver::Archiver;
 use ringside_views::archive::rows;
-use ringside_views::log;
+use ringside_views::kept;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -234,7 +234,7 @@ const KINDS: &[Kind] = &[
 
 impl Kind {
     fn read(&self, reader: &mut dyn ArchiveReader, account: AccountId, end: i64) -> Result<usize> {
-        let list = if self.is_fills { log::List::SpotFills } else { log::List::SpotOrders };
+        let list = if self.is_fills { kept::List::SpotFills } else { kept::List::SpotOrders };
         let asked = EntriesAsked {
             list: rows::list_of(list as u16),
             owner: account,

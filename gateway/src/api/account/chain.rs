@@ -8,6 +8,7 @@ use crate::api::operate::{Action, REASON_NEEDED, Subject, cut, operate, own};
 use crate::api::{Call, Error, Method, Route, later, now};
 use crate::dialect::account::params::typed;
 use crate::dialect::account::refusal::{self, invalid};
+use crate::dialect::body;
 use crate::dialect::spot::id::order_uuid_text;
 use const_hex::encode_prefixed;
 use ringside_chain::Replaced;
@@ -22,7 +23,6 @@ use ringside_wire::account::chain::{
 use ringside_wire::address::{address_text, parse_address};
 use ringside_wire::name::Address;
 use ringside_wire::number::Amount;
-use serde_json::value::RawValue;
 
 /// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
@@ -140,12 +140,8 @@ fn replaced(views: &Views, number: u16, book: &VaultBook, of: &Replaced) -> Repl
     }
 }
 
-#[derive(serde::Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-struct RewindBody<'a> {
-    vault_address: Option<&'a RawValue>,
-    block: Option<&'a RawValue>,
-    reason: Option<&'a RawValue>,
+body! {
+    RewindBody { vault_address, block, reason }
 }
 
 async fn rewind(call: Call) -> Result<RewindAgreed, Error> {

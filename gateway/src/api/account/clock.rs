@@ -6,8 +6,8 @@ use crate::api::operate::{Action, BY, REASON, Subject, note};
 use crate::api::{Call, Error, Method, Route, later, now};
 use crate::dialect::account::params::typed;
 use crate::dialect::account::refusal::{self, invalid};
+use crate::dialect::body;
 use ringside_wire::account::operator::Clock;
-use serde_json::value::RawValue;
 
 /// Rows of the routing table that this file answers.
 pub static ROUTES: &[Route] = &[
@@ -47,11 +47,8 @@ fn shown(call: &Call) -> Clock {
     }
 }
 
-#[derive(serde::Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-struct AcceptBody<'a> {
-    distance_ms: Option<&'a RawValue>,
-    reason: Option<&'a RawValue>,
+body! {
+    AcceptBody { distance_ms, reason }
 }
 
 async fn accept(call: Call) -> Result<Clock, Error> {

@@ -7,6 +7,7 @@ use crate::api::operate::{Action, REASON_NEEDED, Subject, cut, operate, own};
 use crate::api::{Call, Error, Method, Route, later, now};
 use crate::dialect::account::params::typed;
 use crate::dialect::account::refusal::{self, invalid};
+use crate::dialect::body;
 use crate::dialect::spot::id::{ParsedUuid, order_uuid_text, parse};
 use const_hex::encode_prefixed;
 use ringside_core::command::SettleWithdrawal;
@@ -18,7 +19,6 @@ use ringside_wire::account::Items;
 use ringside_wire::account::chain::{Dispute, DisputeOutcome, DisputeProposal, DisputeSettled, PaidInstead};
 use ringside_wire::name::Address;
 use ringside_wire::number::Amount;
-use serde_json::value::RawValue;
 
 const OUTCOMES: Shape = Shape::OneOf(&["paid", "returned"]);
 /// Rows of the routing table that this file answers.
@@ -53,11 +53,8 @@ pub static ROUTES: &[Route] = &[
     },
 ];
 
-#[derive(serde::Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-struct SettleBody<'a> {
-    outcome: Option<&'a RawValue>,
-    reason: Option<&'a RawValue>,
+body! {
+    SettleBody { outcome, reason }
 }
 
 fn list(call: &Call) -> Result<Items<Dispute>, Error> {

@@ -11,6 +11,7 @@ use crate::api::{Answer, Answers, Call, Error, Handler, Method, Response, Route,
 use crate::dialect::account::impact::{endangered, shortfall};
 use crate::dialect::account::listing::{self, Wanted};
 use crate::dialect::account::refusal::{self, Refusal, invalid};
+use crate::dialect::body;
 use crate::dialect::fapi::words::TradingState;
 use ringside_core::command::{
     ApplyDraft, Command, DraftPerpetual, PerpetualParameter as P, PerpetualState, ScheduleVipTier,
@@ -26,7 +27,6 @@ use ringside_wire::account::{DONE, Done, OrElse};
 use ringside_wire::name::Market;
 use ringside_wire::number::{Amount, SignedAmount};
 use serde_json::Value;
-use serde_json::value::RawValue;
 use std::time::Duration;
 
 /// A state of a draft that is none.
@@ -498,11 +498,8 @@ fn show_tiers(call: &Call) -> Result<FeeSchedules, Error> {
     Ok(listing::schedules(views(call)?.perpetuals()))
 }
 
-#[derive(serde::Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-struct TiersBody<'a> {
-    schedule: Option<&'a RawValue>,
-    reason: Option<&'a RawValue>,
+body! {
+    TiersBody { schedule, reason }
 }
 
 async fn schedule(call: Call) -> Result<ScheduleSet, Error> {

@@ -10,6 +10,7 @@ use crate::config::Config;
 use crate::dialect::account::params::{limit, member, number, typed};
 use crate::dialect::account::refusal::{self, Refusal, invalid};
 use crate::dialect::account::{audit, params};
+use crate::dialect::body;
 use crate::dialect::fapi::params::Decimal;
 use crate::dialect::fapi::text;
 use crate::dialect::fapi::words::TradingState;
@@ -29,7 +30,6 @@ use ringside_wire::account::proof::{LedgerName, LedgerProven, LedgerSides, Reser
 use ringside_wire::account::{DONE, Done, OrElse};
 use ringside_wire::address::parse_address;
 use ringside_wire::number::SignedAmount;
-use serde_json::value::RawValue;
 
 const OF_MARKETS: &[Refusal] = &[refusal::INVALID_PARAMETER, refusal::SYMBOL_NOT_FOUND];
 const fn row(method: Method, path: &'static str, summary: &'static str, answers: Answers) -> Route {
@@ -153,48 +153,16 @@ pub(super) fn is_test_deployment(config: &Config) -> Result<(), Error> {
     if config.test_deployment { Ok(()) } else { Err(refusal::DISABLED.into()) }
 }
 
-type Member<'a> = Option<&'a RawValue>;
+body! {
+    CreditBody { user_address, amount, reason }
 
-#[derive(serde::Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-struct CreditBody<'a> {
-    user_address: Member<'a>,
-    amount: Member<'a>,
-    reason: Member<'a>,
-}
+    PriceBody { symbol, price, reason }
 
-#[derive(serde::Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-struct PriceBody<'a> {
-    symbol: Member<'a>,
-    price: Member<'a>,
-    reason: Member<'a>,
-}
+    StateBody { state, confirm, reason }
 
-#[derive(serde::Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-struct StateBody<'a> {
-    state: Member<'a>,
-    confirm: Member<'a>,
-    reason: Member<'a>,
-}
+    AccountBody { trade_group_id, promo_bps, promo_expires_at, trading_enabled, reason }
 
-#[derive(serde::Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-struct AccountBody<'a> {
-    trade_group_id: Member<'a>,
-    promo_bps: Member<'a>,
-    promo_expires_at: Member<'a>,
-    trading_enabled: Member<'a>,
-    reason: Member<'a>,
-}
-
-#[derive(serde::Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-struct PauseBody<'a> {
-    paused: Member<'a>,
-    clear_alarm: Member<'a>,
-    reason: Member<'a>,
+    PauseBody { paused, clear_alarm, reason }
 }
 
 async fn credit(call: Call) -> Result<Done, Error> {

@@ -7,6 +7,7 @@ use crate::api::operate::{Action, ForTwo, REASON_NEEDED, Subject, for_two, opera
 use crate::api::{Call, Error, Method, Route, later, now};
 use crate::dialect::account::params::{member, number, typed};
 use crate::dialect::account::refusal::{self, invalid};
+use crate::dialect::body;
 use ringside_auth::access::{Auth, Permission};
 use ringside_chain::proof::tree::Step;
 use ringside_chain::proof::{Own, Proof, ProvenToken, ProvenVault};
@@ -17,7 +18,6 @@ use ringside_wire::account::proof::{
 };
 use ringside_wire::name::{Address, Hash, Token};
 use ringside_wire::number::{Amount, SignedAmount};
-use serde_json::value::RawValue;
 use std::sync::Arc;
 
 /// Rows of the routing table that this file answers.
@@ -154,12 +154,8 @@ fn leaf(own: &Own<'_>) -> Leaf {
     }
 }
 
-#[derive(serde::Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-struct AcceptBody<'a> {
-    token: Option<&'a RawValue>,
-    amount: Option<&'a RawValue>,
-    reason: Option<&'a RawValue>,
+body! {
+    AcceptBody { token, amount, reason }
 }
 
 async fn accept(call: Call) -> Result<ForTwo<MissingAccepted>, Error> {

@@ -7,6 +7,7 @@ use crate::api::operate::{Action, REASON, Subject, operate};
 use crate::api::{Call, Error, Method, Route, later, now};
 use crate::dialect::account::params::{member, number, typed};
 use crate::dialect::account::refusal::{self, Refused};
+use crate::dialect::body;
 use crate::dialect::fapi::text;
 use ringside_chain::provider::ProviderFault;
 use ringside_chain::token::TokenFault;
@@ -81,16 +82,8 @@ const fn add(path: &'static str) -> Route {
     }
 }
 
-#[derive(serde::Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-struct TokenBody<'a> {
-    symbol: Option<&'a RawValue>,
-    address: Option<&'a RawValue>,
-    decimals: Option<&'a RawValue>,
-    min_withdrawal: Option<&'a RawValue>,
-    deposits_paused: Option<&'a RawValue>,
-    withdrawals_paused: Option<&'a RawValue>,
-    reason: Option<&'a RawValue>,
+body! {
+    TokenBody { symbol, address, decimals, min_withdrawal, deposits_paused, withdrawals_paused, reason }
 }
 
 /// What of a token changes.

@@ -9,6 +9,7 @@ use crate::api::{Call, Error, Method, Route, later};
 use crate::dialect::account::params::{member, number, typed};
 use crate::dialect::account::refusal::{self, Refusal, invalid};
 use crate::dialect::account::treasury::End;
+use crate::dialect::body;
 use crate::dialect::fapi::{margin, text};
 use ringside_auth::access::Acting;
 use ringside_core::command::{MoveTreasury, TreasuryPlace};
@@ -20,7 +21,6 @@ use ringside_views::Views;
 use ringside_wire::account::operator::TreasuryMoved;
 use ringside_wire::name::Token;
 use ringside_wire::number as written;
-use serde_json::value::RawValue;
 
 const END: Shape = Shape::Pattern("^(fund:MAIN|fees:spot|fees:perpetual|account:0x[0-9a-fA-F]{40})$");
 const REFUSALS: &[Refusal] = &[
@@ -56,14 +56,8 @@ pub static ROUTES: &[Route] = &[Route {
     )
 }];
 
-#[derive(serde::Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-struct TransferBody<'a> {
-    from: Option<&'a RawValue>,
-    to: Option<&'a RawValue>,
-    token: Option<&'a RawValue>,
-    amount: Option<&'a RawValue>,
-    reason: Option<&'a RawValue>,
+body! {
+    TransferBody { from, to, token, amount, reason }
 }
 
 /// A move as it was asked for.

@@ -10,10 +10,11 @@ use crate::api::{Answers, Call, Error, Query, Route, later};
 use crate::dialect::fapi::{encode, refusal};
 use ringside_auth::access::Auth;
 use ringside_core::ids::MarketId;
+use ringside_views::candle::{self, INTERVALS};
 use ringside_views::log::Page;
 use ringside_views::perpetual::market::PerpetualMarket;
 use ringside_views::perpetual::rows::{FundingRecord, MarketTrade};
-use ringside_views::perpetual::series::{self, CandleQuery, INTERVALS, Source};
+use ringside_views::perpetual::series::{CandleQuery, Source};
 use ringside_wire::futures::market::{Candle, FundingRate, FuturesAggregateTrade, FuturesTrade};
 use ringside_wire::number::{Exact, Fixed, Name, SignedExact, SignedFixed};
 
@@ -220,7 +221,7 @@ async fn candles<P>(
     call: Call,
     name: &'static str,
     source: Source,
-    show: impl Fn(&PerpetualMarket, &series::Candle, i64) -> Candle<P>,
+    show: impl Fn(&PerpetualMarket, &candle::Candle<i64>, i64) -> Candle<P>,
 ) -> Result<Vec<Candle<P>>, Error> {
     let params = params(&call)?;
     let symbol = params.text(name)?;

@@ -4,9 +4,10 @@ use super::{from_archive, market, shape};
 use crate::api::docs::{Param, SYMBOL_SENT, Shape};
 use crate::api::{Call, Error, Method, Query, Route, Weight, later, now};
 use crate::dialect::spot::refusal::Refusal;
-use crate::dialect::spot::{decode, encode, refusal, words};
+use crate::dialect::spot::{decode, encode, refusal};
 use ringside_commands::ingress::EngineState;
 use ringside_core::command::MarketStatus;
+use ringside_views::kline::SPOT_INTERVALS;
 use ringside_wire::futures::market::OneOrAll;
 use ringside_wire::spot::{SpotDepth, SpotKline, SpotMarket, SpotTicker, SpotTrade};
 use std::borrow::Cow;
@@ -102,7 +103,8 @@ async fn trades(call: Call) -> Result<Vec<SpotTrade>, Error> {
 async fn klines(call: Call) -> Result<Vec<SpotKline>, Error> {
     let query = call.query();
     let symbol = query.get("symbol").filter(|symbol| !symbol.is_empty()).ok_or(refusal::SYMBOL_REQUIRED)?;
-    let interval = query.get("interval").and_then(|interval| words::read_interval(&interval));
+    let interval = query.get("interval");
+    let interval = SPOT_INTERVALS.iter().position(|(name, _)| interval.as_deref() == Some(*name));
     let interval = interval.ok_or(refusal::INVALID_INTERVAL)?;
     let limit = decode::limit(query.get("limit").as_deref(), 500, 1000)?;
     let opens = decode::time_range(query.get("start_time").as_deref(), query.get("end_time").as_deref())?;

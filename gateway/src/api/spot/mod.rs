@@ -21,7 +21,7 @@ use ringside_core::ids::MarketId;
 use ringside_views::Views;
 use ringside_views::archive::OWN_KEPT_MS;
 use ringside_views::archive::readers::Unreadable;
-use ringside_views::log::List;
+use ringside_views::kept::List;
 use ringside_views::market::MarketRecord;
 use ringside_views::time::TimeRange;
 

@@ -10,7 +10,7 @@ use ringside_commands::ingress::Priority;
 use ringside_core::command::{CancelAll, CancelOrder, Command};
 use ringside_core::ids::{ALL_MARKETS, OrderId};
 use ringside_views::history::OrderQuery;
-use ringside_views::log::List;
+use ringside_views::kept::List;
 use ringside_views::order::OrderRecord;
 use ringside_wire::spot::{Canceled, SpotOrder};
 

@@ -2,7 +2,7 @@
 
 use crate::api::docs::{ADDRESS_SENT, Field, SYMBOL, SYMBOL_SENT, Shape, TOKEN};
 use crate::api::operate::REASON;
-use crate::dialect::spot::words;
+use ringside_views::kline::SPOT_INTERVALS;
 use ringside_wire::spot::words::{SpotMarketStatus, SpotOrderStatus, SpotOrderType, SpotSide};
 
 const SIDE: Shape = Shape::OneOf(SpotSide::ALL);
@@ -22,7 +22,15 @@ pub(super) const PLACE: Shape = Shape::Object(&[
     Field::optional("quote_quantity", Shape::DecimalInput, "Market buys: how much quote to spend"),
 ]);
 
-pub(super) const INTERVAL: Shape = Shape::OneOf(&words::INTERVALS);
+pub(super) const INTERVAL: Shape = Shape::OneOf(&{
+    let mut words = [""; SPOT_INTERVALS.len()];
+    let mut place = 0;
+    while place < words.len() {
+        words[place] = SPOT_INTERVALS[place].0;
+        place += 1;
+    }
+    words
+});
 
 pub(super) const LIST_MARKET: Shape = Shape::Object(&[
     Field::new("id", SYMBOL, "[A-Z0-9]{2,20}, unique"),

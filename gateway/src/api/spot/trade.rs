@@ -7,7 +7,7 @@ use crate::dialect::spot::{decode, encode, refusal};
 use ringside_auth::access::{Auth, Permission};
 use ringside_core::ids::padded;
 use ringside_views::history::{FillQuery, FillRecord};
-use ringside_views::log::List;
+use ringside_views::kept::List;
 use ringside_wire::spot::{SpotBalance, SpotOwnTrade};
 
 /// Rows of the routing table that this file answers.

@@ -1,7 +1,7 @@
 //! Days of UTC as they are given and as files are named.
 
 use anyhow::{Context, Result, ensure};
-use ringside_views::perpetual::series::Interval;
+use ringside_views::candle::Interval;
 use std::fmt;
 use std::str::FromStr;
 

@@ -15,7 +15,7 @@ use ringside_persist::archive::sqlite::Sqlite;
 use ringside_persist::archive::{ArchiveReader, EntriesAsked};
 use ringside_views::Views;
 use ringside_views::history::{BalanceRecord, FillRecord};
-use ringside_views::log::List;
+use ringside_views::kept::List;
 use ringside_views::market::MarketRecord;
 use ringside_views::order;
 use ringside_views::perpetual::order::OrderRecord;

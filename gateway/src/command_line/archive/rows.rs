@@ -9,12 +9,14 @@ use ringside_core::ids::{AccountId, MarketId};
 use ringside_persist::archive::{ALL_FACETS, ArchiveReader, EntriesAsked};
 use ringside_views::archive::pages::row_of;
 use ringside_views::archive::rows::list_of;
+use ringside_views::candle::{ClosedCandle, INTERVALS};
 use ringside_views::history::TradeRecord;
-use ringside_views::kline::{Interval, KlineRow};
-use ringside_views::log::{List, Row};
+use ringside_views::kept::List;
+use ringside_views::kline;
+use ringside_views::log::Row;
 use ringside_views::perpetual::market::PerpetualMarket;
 use ringside_views::perpetual::rows::{FundingRecord, MarketTrade};
-use ringside_views::perpetual::series::{self, ClosedCandle, Source};
+use ringside_views::perpetual::series::{self, Source};
 use ringside_wire::number::{Amount, Total, Units};
 use serde::Serialize;
 use serde_json::Value;
@@ -207,20 +209,20 @@ fn spot(
             );
             lines.add("", &line)
         }),
-        Kind::Klines => each(reader, Interval::OneMinute.list(), market, day, |row: KlineRow| {
-            let kline = row.kline;
-            let open_us = kline.open_time_s * 1_000_000;
+        Kind::Klines => each(reader, kline::list_of(0), market, day, |row: ClosedCandle<i128>| {
+            let candle = row.candle;
+            let open_us = candle.open_ms * 1_000;
             // What takers bought is not counted on this side.
             let line = format!(
                 "{open_us},{},{},{},{},{},{},{},{},,,0",
-                Units(kline.open),
-                Units(kline.high),
-                Units(kline.low),
-                Units(kline.close),
-                Total(kline.volume),
+                Units(candle.open),
+                Units(candle.high),
+                Units(candle.low),
+                Units(candle.close),
+                Total(candle.volume),
                 open_us + MINUTE_MS * 1_000 - 1,
-                Amount(kline.quote_volume),
-                kline.trade_count,
+                Amount(candle.value),
+                candle.count,
             );
             lines.add("", &line)
         }),
@@ -303,8 +305,8 @@ fn perpetual(
             close(&mut joined)
         }
         Kind::Klines => {
-            let interval = series::Interval::Fixed(MINUTE_MS, 0);
-            each(reader, series::list_of(Source::Trades, interval), id, day, |row: ClosedCandle| {
+            let list = series::list_of(Source::Trades, INTERVALS[0].1);
+            each(reader, list, id, day, |row: ClosedCandle<i64>| {
                 let candle = encode::candle(market, &row.candle, row.candle.open_ms + MINUTE_MS - 1);
                 lines.add(
                     "open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,\

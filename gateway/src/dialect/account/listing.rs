@@ -399,35 +399,31 @@ pub fn state(word: &str) -> Result<PerpetualState, Refused> {
     TradingState::read(word).ok_or_else(|| invalid("state"))
 }
 
-type Raw<'a> = Option<&'a RawValue>;
+body! {
+    #[serde(deny_unknown_fields)]
+    BracketBody {
+        #[serde(alias = "notionalCap")]
+        notional_cap,
+        #[serde(alias = "initialLeverage")]
+        max_leverage,
+        #[serde(alias = "maintMarginRatio")]
+        maint_margin_ratio,
+        // What GET leverageBracket shows beside them follows from these three.
+        #[serde(rename = "bracket")]
+        _bracket,
+        #[serde(rename = "notionalFloor", alias = "notional_floor")]
+        _floor,
+        #[serde(rename = "cum")]
+        _cumulated,
+    }
 
-#[derive(serde::Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-#[serde(deny_unknown_fields)]
-struct BracketBody<'a> {
-    #[serde(alias = "notionalCap")]
-    notional_cap: Raw<'a>,
-    #[serde(alias = "initialLeverage")]
-    max_leverage: Raw<'a>,
-    #[serde(alias = "maintMarginRatio")]
-    maint_margin_ratio: Raw<'a>,
-    // What GET leverageBracket shows beside them follows from these three.
-    #[serde(rename = "bracket")]
-    _bracket: Raw<'a>,
-    #[serde(rename = "notionalFloor", alias = "notional_floor")]
-    _floor: Raw<'a>,
-    #[serde(rename = "cum")]
-    _cumulated: Raw<'a>,
-}
-
-#[derive(serde::Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-#[serde(deny_unknown_fields)]
-struct SourceBody<'a> {
-    feed: Raw<'a>,
-    weight: Raw<'a>,
-    #[serde(alias = "staleness")]
-    stale_ms: Raw<'a>,
+    #[serde(deny_unknown_fields)]
+    SourceBody {
+        feed,
+        weight,
+        #[serde(alias = "staleness")]
+        stale_ms,
+    }
 }
 
 fn list<'a, T: serde::Deserialize<'a>>(name: &str, raw: &'a RawValue) -> Result<Vec<T>, Refused> {
@@ -443,7 +439,7 @@ fn brackets(raw: &RawValue) -> Result<Vec<BracketRow>, Refused> {
     let rows: Vec<BracketBody<'_>> = list("brackets", raw)?;
     let row = |(at, row): (usize, &BracketBody<'_>)| {
         let part = |part: &str| format!("brackets[{at}].{part}");
-        let sent = |name: &str, raw: Raw<'_>, read: fn(&str, &RawValue) -> Result<i64, Refused>| {
+        let sent = |name: &str, raw: Option<&RawValue>, read: fn(&str, &RawValue) -> Result<i64, Refused>| {
             let name = part(name);
             read(&name, member(raw).ok_or_else(|| invalid(&name))?)
         };
@@ -465,7 +461,7 @@ fn sources(raw: &RawValue) -> Result<Vec<Source>, Refused> {
     }
     let mut sources: Vec<Source> = Vec::new();
     for (at, row) in rows.iter().enumerate() {
-        let sent = |name: &str, raw: Raw<'_>, low: u32, high: u32| {
+        let sent = |name: &str, raw: Option<&RawValue>, low: u32, high: u32| {
             let name = format!("sources[{at}].{name}");
             let value = whole(&name, member(raw).ok_or_else(|| invalid(&name))?)?;
             let value = u32::try_from(value).ok().filter(|value| (low..=high).contains(value));
@@ -556,18 +552,18 @@ fn changed(change: Option<&Change>) -> (Option<i64>, Option<String>, Option<KeyO
     (change.map(|change| change.time_ms), by.map(str::to_owned), by.and(change).map(with))
 }
 
-#[derive(serde::Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-#[serde(deny_unknown_fields)]
-struct TierBody<'a> {
-    min_volume_14d: Raw<'a>,
-    maker_rate: Raw<'a>,
-    taker_rate: Raw<'a>,
-    // What GET shows beside them follows from their order.
-    #[serde(rename = "tier")]
-    _tier: Raw<'a>,
-    #[serde(rename = "name")]
-    _name: Raw<'a>,
+body! {
+    #[serde(deny_unknown_fields)]
+    TierBody {
+        min_volume_14d,
+        maker_rate,
+        taker_rate,
+        // What GET shows beside them follows from their order.
+        #[serde(rename = "tier")]
+        _tier,
+        #[serde(rename = "name")]
+        _name,
+    }
 }
 
 /// The tiers of a schedule, lowest first.
@@ -579,7 +575,7 @@ pub fn tiers(raw: Option<&RawValue>) -> Result<Vec<ScheduleVipTier>, Refused> {
     }
     let mut tiers: Vec<ScheduleVipTier> = Vec::new();
     for (at, row) in rows.iter().enumerate() {
-        let sent = |part: &str, raw: Raw<'_>, read: fn(&str, &RawValue) -> Result<i64, Refused>| {
+        let sent = |part: &str, raw: Option<&RawValue>, read: fn(&str, &RawValue) -> Result<i64, Refused>| {
             let name = format!("schedule[{at}].{part}");
             read(&name, member(raw).ok_or_else(|| invalid(&name))?)
         };

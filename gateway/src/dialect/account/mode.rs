@@ -9,16 +9,10 @@ use ringside_core::reject::Reject;
 use ringside_views::perpetual::Perpetuals;
 use ringside_views::perpetual::market::PerpetualMarket;
 use ringside_wire::account::own::MarginModes;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
-/// Body of POST /api/v1/account/margin-mode.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-pub struct Body<'a> {
-    margin_mode: Option<&'a RawValue>,
-    mode: Option<&'a RawValue>,
-    symbol: Option<&'a RawValue>,
+body! {
+    /// Body of POST /api/v1/account/margin-mode.
+    pub Body { margin_mode, mode, symbol }
 }
 
 /// A change of mode that is asked for.

@@ -91,7 +91,7 @@ fn value_of(views: &Views, token: &str, amount: Amount) -> Amount {
         .in_order_of_symbol()
         .find(|market| market.base_name() == token && market.quote_name() == USDT);
     let price =
-        market.and_then(|market| views.tickers().get(market.market)).map_or(0, |ticker| ticker.last_price);
+        market.and_then(|market| views.tickers().get(market.market)).map_or(0, |ticker| ticker.day.close);
     // A price is below 2^63, so that whole units times it stay in range.
     let (whole, part) = (amount / Amount::from(UNIT), amount % Amount::from(UNIT));
     whole.saturating_mul(price.into()).saturating_add(part * Amount::from(price) / Amount::from(UNIT))

@@ -25,7 +25,6 @@ use ringside_views::perpetual::market::PerpetualMarket;
 use ringside_wire::account::own::{OrderPreview, PreviewType};
 use ringside_wire::name::Market;
 use ringside_wire::number::{Fixed, Money as MoneyShown, SignedMoney, SignedUnits, Units};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 /// Steps of 10^-18 in one of 10^-6.
@@ -33,19 +32,19 @@ const SLIPPAGE_STEP: i128 = 1_000_000_000_000;
 /// Largest slippage unless another is sent: 0.01.
 const SLIPPAGE_DEFAULT: i128 = 10_000 * SLIPPAGE_STEP;
 
-/// Body of POST /orders/preview.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-pub struct Body<'a> {
-    symbol: Option<&'a RawValue>,
-    side: Option<&'a RawValue>,
-    #[serde(rename = "type")]
-    order_type: Option<&'a RawValue>,
-    quantity: Option<&'a RawValue>,
-    price: Option<&'a RawValue>,
-    leverage: Option<&'a RawValue>,
-    reduce_only: Option<&'a RawValue>,
-    max_slippage: Option<&'a RawValue>,
+body! {
+    /// Body of POST /orders/preview.
+    pub Body {
+        symbol,
+        side,
+        #[serde(rename = "type")]
+        order_type,
+        quantity,
+        price,
+        leverage,
+        reduce_only,
+        max_slippage,
+    }
 }
 
 /// An order that is asked about.

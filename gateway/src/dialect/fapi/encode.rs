@@ -6,12 +6,12 @@ use super::words::{self, MarginType, OrderSide, OrderType, PositionMargin, TimeI
 use ringside_core::command::{MarginMode, PerpetualParameter as Setting, Side};
 use ringside_core::ids::Symbol;
 use ringside_core::money::{RATE_ONE, UNIT};
+use ringside_views::candle;
+use ringside_views::day::{DAY_MS, Ticker24h};
 use ringside_views::depth::Book;
-use ringside_views::perpetual::day::{DAY_MS, Ticker24h};
 use ringside_views::perpetual::market::PerpetualMarket;
 use ringside_views::perpetual::order::OrderTable;
 use ringside_views::perpetual::rows::{FillRecord, IncomeKind, IncomeRecord, MarketTrade};
-use ringside_views::perpetual::series;
 use ringside_wire::futures::account::{
     FuturesAccount, FuturesAccountPosition, FuturesAccountPositionV2, FuturesAccountV2, FuturesAsset,
     FuturesAssetV2, FuturesBalance, FuturesBracket, FuturesBrackets, FuturesPosition, FuturesPositionV2,
@@ -238,7 +238,7 @@ pub fn aggregate(market: &PerpetualMarket, trades: &[MarketTrade]) -> FuturesAgg
 }
 
 /// A candle of trades.
-pub fn candle(market: &PerpetualMarket, candle: &series::Candle, close_ms: i64) -> Candle<Fixed> {
+pub fn candle(market: &PerpetualMarket, candle: &candle::Candle<i64>, close_ms: i64) -> Candle<Fixed> {
     let steps = Steps::of(market);
     (
         candle.open_ms,
@@ -257,7 +257,7 @@ pub fn candle(market: &PerpetualMarket, candle: &series::Candle, close_ms: i64) 
 }
 
 /// A candle of samples; `value` makes one of steps of 10^-8 and decimals.
-pub fn sampled<P>(candle: &series::Candle, close_ms: i64, value: fn(i128, usize) -> P) -> Candle<P> {
+pub fn sampled<P>(candle: &candle::Candle<i64>, close_ms: i64, value: fn(i128, usize) -> P) -> Candle<P> {
     let [open, high, low, close] =
         [candle.open, candle.high, candle.low, candle.close].map(|price| value(price.into(), 8));
     let none = Fixed(0, 0);

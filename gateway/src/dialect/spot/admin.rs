@@ -9,7 +9,6 @@ use ringside_core::money::{Amount, FeeRate};
 use ringside_wire::address::parse_address;
 use ringside_wire::decimal::{parse_amount, parse_bps, parse_entry, write_amount, write_bps, write_entry};
 use ringside_wire::spot::words::SpotMarketStatus;
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 /// Longest reason of a change.
@@ -17,21 +16,11 @@ const REASON_LEN_MAX: usize = 256;
 /// Most open orders of one account in a market (`spot.md` 12).
 const MAX_OPEN_ORDERS: u32 = 200;
 
-type Member<'a> = Option<&'a RawValue>;
-
-/// Body of POST /admin/spot/markets.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-pub struct ListBody<'a> {
-    id: Member<'a>,
-    base_token: Member<'a>,
-    quote_token: Member<'a>,
-    tick_size: Member<'a>,
-    lot_size: Member<'a>,
-    min_notional: Member<'a>,
-    maker_fee_bps: Member<'a>,
-    taker_fee_bps: Member<'a>,
-    reason: Member<'a>,
+body! {
+    /// Body of POST /admin/spot/markets.
+    pub ListBody {
+        id, base_token, quote_token, tick_size, lot_size, min_notional, maker_fee_bps, taker_fee_bps, reason,
+    }
 }
 
 impl ListBody<'_> {
@@ -61,16 +50,9 @@ impl ListBody<'_> {
     }
 }
 
-/// Body of PATCH /admin/spot/markets/:id.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-pub struct UpdateBody<'a> {
-    tick_size: Member<'a>,
-    lot_size: Member<'a>,
-    min_notional: Member<'a>,
-    maker_fee_bps: Member<'a>,
-    taker_fee_bps: Member<'a>,
-    reason: Member<'a>,
+body! {
+    /// Body of PATCH /admin/spot/markets/:id.
+    pub UpdateBody { tick_size, lot_size, min_notional, maker_fee_bps, taker_fee_bps, reason }
 }
 
 impl UpdateBody<'_> {
@@ -94,12 +76,9 @@ impl UpdateBody<'_> {
     }
 }
 
-/// Body of PATCH /admin/spot/markets/:id/status.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-pub struct StatusBody<'a> {
-    status: Member<'a>,
-    reason: Member<'a>,
+body! {
+    /// Body of PATCH /admin/spot/markets/:id/status.
+    pub StatusBody { status, reason }
 }
 
 impl StatusBody<'_> {
@@ -115,14 +94,9 @@ impl StatusBody<'_> {
     }
 }
 
-/// Body of POST /admin/spot/balances/credit.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-pub struct CreditBody<'a> {
-    user_address: Member<'a>,
-    token: Member<'a>,
-    amount: Member<'a>,
-    reason: Member<'a>,
+body! {
+    /// Body of POST /admin/spot/balances/credit.
+    pub CreditBody { user_address, token, amount, reason }
 }
 
 impl CreditBody<'_> {
@@ -215,14 +189,14 @@ fn rules(out: &mut Vec<u8>, mask: u32, tick: i64, lot: i64, least: Amount, fees:
 }
 
 /// Why something is done: at most 256 bytes.
-fn reason(member: Member<'_>) -> Result<String, Refusal> {
+fn reason(member: Option<&RawValue>) -> Result<String, Refusal> {
     let Some(raw) = member else { return Ok(String::new()) };
     let sent = text(raw).filter(|reason| reason.len() <= REASON_LEN_MAX);
     Ok(sent.ok_or(INVALID_REASON)?.into_owned())
 }
 
 /// A name of `least` to `N` characters of `[A-Z0-9]`, padded.
-fn name<const N: usize>(member: Member<'_>, least: usize) -> Option<[u8; N]> {
+fn name<const N: usize>(member: Option<&RawValue>, least: usize) -> Option<[u8; N]> {
     let name = member.and_then(text)?;
     let is_name = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
     if name.len() < least || !name.bytes().all(is_name) {
@@ -232,26 +206,26 @@ fn name<const N: usize>(member: Member<'_>, least: usize) -> Option<[u8; N]> {
 }
 
 /// A tick or lot: at most 8 decimals, > 0.
-fn step(member: Member<'_>) -> Option<i64> {
+fn step(member: Option<&RawValue>) -> Option<i64> {
     number(member?, parse_entry).filter(|step| *step > 0)
 }
 
 /// An amount > 0.
-fn positive(member: Member<'_>) -> Option<Amount> {
+fn positive(member: Option<&RawValue>) -> Option<Amount> {
     number(member?, parse_amount).filter(|amount| *amount > 0)
 }
 
 /// Basis points: a JSON number, never a string (`interface.md`).
-fn rate(member: Member<'_>) -> Option<FeeRate> {
+fn rate(member: Option<&RawValue>) -> Option<FeeRate> {
     number(member.filter(|member| !member.get().starts_with('"'))?, parse_bps)
 }
 
 /// A member that may be absent; sets its bit where it is not.
 fn field<T: Default>(
-    member: Member<'_>,
+    member: Option<&RawValue>,
     mask: &mut u32,
     bit: u32,
-    read: fn(Member<'_>) -> Option<T>,
+    read: fn(Option<&RawValue>) -> Option<T>,
     fault: Refusal,
 ) -> Result<T, Refusal> {
     if member.is_none() {

@@ -7,7 +7,7 @@ use ringside_core::ids::AssetName;
 use ringside_core::money::{Amount, Price, Quantity, notional};
 use ringside_views::balance::BalanceRow;
 use ringside_views::history::{FillRecord, Role, TradeRecord};
-use ringside_views::kline::{Interval, Kline};
+use ringside_views::kline::{SPOT_INTERVALS, SpotCandle};
 use ringside_views::market::MarketRecord;
 use ringside_views::order::OrderRecord;
 use ringside_views::ticker::Ticker;
@@ -133,31 +133,37 @@ pub fn depth<'a>(
 }
 
 /// One candle as an array.
-pub fn kline(kline: &Kline, interval: Interval) -> SpotKline {
+pub fn kline(candle: &SpotCandle, interval: usize) -> SpotKline {
+    let (open_s, close_s) = seconds_of(candle, interval);
     (
-        kline.open_time_s,
-        Units(kline.open),
-        Units(kline.high),
-        Units(kline.low),
-        Units(kline.close),
-        Total(kline.volume),
-        kline.close_time_s(interval),
-        number::Amount(kline.quote_volume),
-        kline.trade_count,
+        open_s,
+        Units(candle.open),
+        Units(candle.high),
+        Units(candle.low),
+        Units(candle.close),
+        Total(candle.volume),
+        close_s,
+        number::Amount(candle.value),
+        candle.count,
     )
+}
+
+/// The first second of a candle and its last.
+pub(super) fn seconds_of(candle: &SpotCandle, interval: usize) -> (i64, i64) {
+    (candle.open_ms / 1_000, SPOT_INTERVALS[interval].1.step(candle.open_ms, 1) / 1_000 - 1)
 }
 
 /// One row of rolling 24 hours.
 pub fn ticker(ticker: &Ticker, market: &MarketRecord) -> SpotTicker {
     SpotTicker {
         symbol: Market(market.symbol),
-        last_price: Units(ticker.last_price),
-        open_price: Units(ticker.open_price),
-        high: Units(ticker.high),
-        low: Units(ticker.low),
-        volume: Total(ticker.volume),
-        quote_volume: number::Amount(ticker.quote_volume),
-        trade_count: ticker.trade_count,
+        last_price: Units(ticker.day.close),
+        open_price: Units(ticker.day.open),
+        high: Units(ticker.day.high),
+        low: Units(ticker.day.low),
+        volume: Total(ticker.day.volume),
+        quote_volume: number::Amount(ticker.day.value),
+        trade_count: ticker.day.count,
         open_time: ticker.open_time_s(),
         close_time: ticker.close_time_s,
     }

@@ -8,6 +8,5 @@ pub mod push;
 pub mod refusal;
 pub mod transfer;
 pub mod withdrawal;
-pub mod words;
 
 pub use ringside_wire::uuid as id;

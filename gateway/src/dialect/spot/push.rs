@@ -1,11 +1,11 @@
 //! What WebSocket pushes hold in `data` (`spot.md` 11), where it is not what REST answers anyway. The frame around it is
 //! not spelled here.
 
+use super::encode;
 use super::encode::{members, received};
-use super::{encode, words};
 use ringside_core::money::Price;
 use ringside_views::history::FillRecord;
-use ringside_views::kline::{Interval, Kline};
+use ringside_views::kline::{SPOT_INTERVALS, SpotCandle};
 use ringside_views::market::MarketRecord;
 use ringside_views::order::OrderRecord;
 use ringside_views::ticker::Ticker;
@@ -37,19 +37,20 @@ pub fn ticker(ticker: &Ticker, market: &MarketRecord) -> PushedTicker {
 }
 
 /// One candle.
-pub fn kline(kline: &Kline, interval: Interval, is_closed: bool, market: &MarketRecord) -> PushedKline {
+pub fn kline(candle: &SpotCandle, interval: usize, is_closed: bool, market: &MarketRecord) -> PushedKline {
+    let (open_time, close_time) = encode::seconds_of(candle, interval);
     PushedKline {
         symbol: Market(market.symbol),
-        interval: words::interval(interval),
-        open_time: kline.open_time_s,
-        close_time: kline.close_time_s(interval),
-        open: Units(kline.open),
-        high: Units(kline.high),
-        low: Units(kline.low),
-        close: Units(kline.close),
-        volume: Total(kline.volume),
-        quote_volume: Amount(kline.quote_volume),
-        trade_count: kline.trade_count,
+        interval: SPOT_INTERVALS[interval].0,
+        open_time,
+        close_time,
+        open: Units(candle.open),
+        high: Units(candle.high),
+        low: Units(candle.low),
+        close: Units(candle.close),
+        volume: Total(candle.volume),
+        quote_volume: Amount(candle.value),
+        trade_count: candle.count,
         is_closed,
     }
 }

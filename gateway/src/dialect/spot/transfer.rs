@@ -10,8 +10,6 @@ use ringside_wire::decimal::parse_amount;
 use ringside_wire::name::{Token, TradeId};
 use ringside_wire::number::Micros;
 use ringside_wire::spot::{Completed, Direction, Transfer};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
 /// 400. The specification names the two words and no string.
 pub const INVALID_DIRECTION: Refusal = Refusal { status: 400, error: "invalid direction" };
@@ -26,13 +24,9 @@ pub const DIRECTIONS: &[&str] = &[TO_SPOT, TO_PERPETUAL];
 
 const MICRO: Amount = 1_000_000_000_000;
 
-/// Body of POST /spot/transfer.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-pub struct TransferBody<'a> {
-    direction: Option<&'a RawValue>,
-    token: Option<&'a RawValue>,
-    amount: Option<&'a RawValue>,
+body! {
+    /// Body of POST /spot/transfer.
+    pub TransferBody { direction, token, amount }
 }
 
 /// Why a body is none.

@@ -9,16 +9,11 @@ use ringside_wire::decimal::parse_amount;
 use ringside_wire::name::{Address, OrderUuid, Token, TxHash};
 use ringside_wire::number;
 use ringside_wire::spot::chain::{Withdrawal, WithdrawalAuthorization, WithdrawalWord};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// Body of a request, its members as sent.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
-pub struct WithdrawBody<'a> {
-    token: Option<&'a RawValue>,
-    amount: Option<&'a RawValue>,
+body! {
+    /// Body of a request, its members as sent.
+    pub WithdrawBody { token, amount }
 }
 
 impl WithdrawBody<'_> {

@@ -5,8 +5,9 @@ use crate::push::snapshot::{self, Moment, Snapshot};
 use crate::push::topic::{Kind, Topic};
 use ringside_core::event::{Event, PerpetualTrade};
 use ringside_views::Views;
+use ringside_views::candle::INTERVALS;
 use ringside_views::perpetual::market::PerpetualMarket;
-use ringside_views::perpetual::series::{INTERVALS, Source};
+use ringside_views::perpetual::series::Source;
 use ringside_wire::futures::stream::{CandleEvent, EventCandle, PairCandleEvent};
 
 /// Closed candles told at once when time jumps.

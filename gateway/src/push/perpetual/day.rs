@@ -4,7 +4,7 @@ use super::{At, Due, Label, Start, Stream};
 use crate::push::snapshot::{self, Moment, Snapshot};
 use crate::push::topic::Topic;
 use ringside_core::event::{Event, PerpetualTrade};
-use ringside_views::perpetual::day::{DAY_MS, Ticker24h};
+use ringside_views::day::{DAY_MS, Ticker24h};
 use ringside_wire::futures::stream::{DayEvent, MiniDayEvent};
 use ringside_wire::number::SignedFixed;
 

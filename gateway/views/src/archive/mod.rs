@@ -21,9 +21,11 @@ pub mod rows;
 pub use ringside_persist::archive::Removed;
 
 use crate::SharedViews;
+use crate::candle::ClosedCandle;
 use crate::history::{FillQuery, FillRecord, OrderQuery, OwnerRecord, TradeRecord};
-use crate::kline::{Interval, Kline, KlineRow};
-use crate::log::{List, Page};
+use crate::kept::List;
+use crate::kline::{SpotCandle, list_of};
+use crate::log::Page;
 use crate::order::OrderRecord;
 use crate::time::TimeRange;
 use readers::{Readers, Unreadable};
@@ -133,15 +135,15 @@ impl History {
         Ok(rows)
     }
 
-    /// Candles that open within `opens`, oldest first, at most `limit`: the oldest of them when the range says where to
+    /// Candles of a spot interval that open within `opens`, oldest first, at most `limit`: the oldest of them when the range says where to
     /// start, else the newest.
     pub async fn klines(
         &self,
         market: MarketId,
-        interval: Interval,
+        interval: usize,
         opens: TimeRange,
         limit: usize,
-    ) -> Result<Vec<Kline>, Unreadable> {
+    ) -> Result<Vec<SpotCandle>, Unreadable> {
         let (mut held, since_s) = {
             let views = self.views.read();
             let klines = views.klines();
@@ -156,9 +158,9 @@ impl History {
         let before = TimeRange { start_s: opens.start_s, end_s: opens.end_s.min(since_s - 1) };
         let missing = if oldest { limit } else { limit - held.len() };
         let page = Page::new(0, Some(market), missing).within(before.milliseconds()).oldest(oldest);
-        let asked = pages::asked(interval.list(), &page, Sequence::MAX);
+        let asked = pages::asked(list_of(interval), &page, Sequence::MAX);
         let ask = move |archive: &mut dyn ArchiveReader| {
-            let found: Vec<KlineRow> = pages::few(archive, &asked)?;
+            let found: Vec<ClosedCandle<i128>> = pages::few(archive, &asked)?;
             Ok((archive.mark()?, found))
         };
         let (mark, mut found) = self.readers()?.ask(ask).await?;
@@ -167,8 +169,8 @@ impl History {
             tracing::error!(archived = mark.sequence, "the archive is too far behind to read candles");
             return Err(Unreadable::Failed);
         }
-        found.sort_by_key(|row| row.kline.open_time_s);
-        let mut klines: Vec<Kline> = found.iter().map(|row| row.kline).collect();
+        found.sort_by_key(|closed| closed.candle.open_ms);
+        let mut klines: Vec<SpotCandle> = found.iter().map(|closed| closed.candle).collect();
         klines.append(&mut held);
         klines.truncate(limit);
         Ok(klines)

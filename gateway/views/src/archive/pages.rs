@@ -6,12 +6,14 @@ use super::History;
 use super::readers::Unreadable;
 use super::rows;
 use crate::Views;
-use crate::history as spot;
-use crate::log::{Archived, List, Log, Page, Place, Row};
+use crate::candle::{Candle, ClosedCandle};
+use crate::kept::List;
+use crate::log::{Archived, Log, Page, Place, Row};
 use crate::order;
-use crate::perpetual::order::{ForcedRecord, OrderRecord};
-use crate::perpetual::rows::{MarketTrade, OperatorRecord, name_tag};
-use crate::perpetual::series::{Candle, CandleQuery, ClosedCandle, fill, list_of};
+use crate::perpetual::histories::is_late;
+use crate::perpetual::order::OrderRecord;
+use crate::perpetual::rows::{MarketTrade, name_tag};
+use crate::perpetual::series::{CandleQuery, fill, list_of};
 use ringside_core::command::ClientOrder;
 use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence};
 use ringside_persist::archive::row::Entry;
@@ -23,29 +25,6 @@ use std::sync::Arc;
 const NAMESAKES: usize = 8;
 /// Trades read at a time where joined ones are wanted.
 const TRADES_AT_ONCE: usize = 4096;
-
-macro_rules! archived {
-    ($($row:ty: $list:ident = $log:expr;)*) => {
-        $(impl Archived for $row {
-            const LIST: List = List::$list;
-
-            fn log(views: &Views) -> &Log<$row> {
-                let of: fn(&Views) -> &Log<$row> = $log;
-                of(views)
-            }
-        })*
-    };
-}
-
-// Beside those of the table of perpetual histories.
-archived! {
-    OrderRecord: Orders = |views| views.perpetuals().orders().ended();
-    ForcedRecord: ForcedOrders = |views| views.perpetuals().orders().forced();
-    OperatorRecord: Operators = |views| views.perpetuals().operators().log();
-    spot::OwnerRecord: SpotOwners = |views| views.history().owners();
-    spot::FillRecord: SpotFills = |views| views.history().fills();
-    spot::TradeRecord: SpotTrades = |views| views.history().trades();
-}
 
 /// Rows of a list, none of which may still change.
 pub fn source<T: Archived>() -> Source<T> {
@@ -231,7 +210,7 @@ impl History {
         if page.is_of_one() {
             return true;
         }
-        let Some(oldest) = oldest.filter(|_| !List::is_late(source.list as u16) && !page.is_oldest) else {
+        let Some(oldest) = oldest.filter(|_| !is_late(source.list as u16) && !page.is_oldest) else {
             return false;
         };
         page.market.is_some() || (source.log)(&self.views.read()).has_all_from(oldest.key().time_ms)
@@ -627,7 +606,7 @@ impl History {
         &self,
         query: CandleQuery,
         now_ms: i64,
-    ) -> Result<Vec<Candle>, Unreadable> {
+    ) -> Result<Vec<Candle<i64>>, Unreadable> {
         let (held, older) = {
             let views: &Views = &self.views.read();
             views.perpetuals().series().kept(&query, now_ms)
@@ -645,12 +624,12 @@ impl History {
         let before = page(i64::MIN..=older.first_ms.saturating_sub(1).min(last_ms), 1);
         let within = EntriesAsked { is_oldest: true, ..page(older.first_ms..=last_ms, query.limit) };
         let ask = move |archive: &mut dyn ArchiveReader| {
-            let mut found: Vec<ClosedCandle> = few(archive, &before)?;
-            found.extend(few::<ClosedCandle>(archive, &within)?);
+            let mut found: Vec<ClosedCandle<i64>> = few(archive, &before)?;
+            found.extend(few::<ClosedCandle<i64>>(archive, &within)?);
             Ok(found)
         };
         let found = self.readers()?.ask(ask).await?;
-        let mut known: Vec<Candle> = found.iter().map(|closed| closed.candle).collect();
+        let mut known: Vec<Candle<i64>> = found.iter().map(|closed| closed.candle).collect();
         known.extend(held);
         Ok(fill(&query, now_ms, &known))
     }

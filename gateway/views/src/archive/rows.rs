@@ -1,29 +1,19 @@
 //! Rows of the views as entries of the archive, and what archives of before had instead.
 
+use crate::candle::{Candle, ClosedCandle};
 use crate::history::{BalanceRecord, CreditRecord, FillRecord, OwnerRecord, TradeRecord};
-use crate::kline::{Interval, Kline, KlineRow};
-use crate::log::{Added, List as Number, Row, facet_of};
+use crate::kept::List as Number;
+use crate::log::{Added, Row};
 use crate::order;
-use crate::perpetual;
+pub use crate::perpetual::histories::facets_of;
+use crate::perpetual::histories::is_late;
 use ringside_core::ids::Sequence;
-use ringside_persist::archive::FacetOf;
 use ringside_persist::archive::before::Before;
 use ringside_persist::archive::row::{Entry, List};
 
 /// What the rows of a list keep to, by the list's number.
 pub fn list_of(number: u16) -> List {
-    List { number, is_late: Number::is_late(number) }
-}
-
-/// What the records of a list are filtered by, by the list's number.
-pub fn facets_of(number: u16) -> Option<FacetOf> {
-    match number {
-        _ if number == Number::Orders as u16 || number == Number::ServiceOrders as u16 => {
-            Some(facet_of::<perpetual::order::OrderRecord>)
-        }
-        _ if number == Number::SpotOrders as u16 => Some(facet_of::<order::OrderRecord>),
-        _ => perpetual::histories::facets_of(number),
-    }
+    List { number, is_late: is_late(number) }
 }
 
 /// A row of a history as an entry of the archive.
@@ -114,20 +104,18 @@ pub fn entries_of(before: &Before, entries: &mut Vec<Entry>) {
             entries.push(entry(Number::Credits as u16, &credit, row.sequence));
         }
         Before::Candle(row) => {
-            let kline = Kline {
-                open_time_s: row.open_s,
-                open: row.open,
+            let candle = Candle {
                 high: row.high,
                 low: row.low,
                 close: row.close,
                 volume: row.volume,
-                quote_volume: row.quote_volume,
-                trade_count: row.trades,
+                value: row.quote_volume,
+                count: row.trades,
+                ..Candle::flat(row.open_s * 1_000, row.open)
             };
-            let closed = KlineRow { kline, market: row.market, interval_s: row.interval_s };
             // Tables had these lengths alone.
-            if let Some(interval) = Interval::of_seconds(row.interval_s) {
-                entries.push(entry(interval.list(), &closed, row.sequence));
+            if let Some(closed) = ClosedCandle::of_seconds(candle, row.market, row.interval_s) {
+                entries.push(entry(closed.list as u16, &closed, row.sequence));
             }
         }
     }

@@ -2,6 +2,10 @@
 
 use super::super::codec::{LoadError, Reader, Writer};
 use super::super::dense_map::DenseMap;
+use crate::stored::{
+    events::{ExposureV1, PositionV1},
+    layouts, stored,
+};
 use ringside_core::command::MarginMode;
 use ringside_core::event::{self, VipChange};
 use ringside_core::ids::{AccountId, MarketId};
@@ -316,6 +320,15 @@ impl AccountTable {
         }
         Ok(table)
     }
+}
+
+layouts! {
+    /// What an account has in a market.
+    HoldingV1 of Holding { position: PositionV1, exposure: ExposureV1, updated_ms: i64 }
+}
+
+stored! {
+    Holding as Holdings: HoldingV1;
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! that accounts have of their own.
 
 use super::super::codec::{LoadError, Reader, Writer};
+use crate::stored::{layouts, stored};
 use ringside_core::command::Kind;
 use ringside_core::event::{self, Done, OperatorNoted};
 use ringside_core::ids::{ALL_MARKETS, AccountId, FIRST_PERPETUAL, MarketId};
@@ -148,4 +149,13 @@ impl Configured {
             is_of_tiers: false,
         })
     }
+}
+
+layouts! {
+    /// The last change of a configuration.
+    ChangeV1 of Change { time_ms: i64, operator: [u8; 16], proven: u64, market: u64 }
+}
+
+stored! {
+    Change as Changes: ChangeV1;
 }

@@ -1,101 +1,117 @@
-//! The histories of the perpetual side that are logs and no more: a line of the table is all that one needs beside its row.
+//! What the table of lists ([`crate::kept`]) says of histories: a log for each of the perpetual side that is no more than that, and
+//! what is done with all of them.
 
 use super::super::codec::{LoadError, Reader, Writer};
-use super::super::kept::Stored;
-use super::super::log::{Added, Adding, Archived, FacetOf, List, Log, Retention, Row, facet_of};
-use super::interest::InterestRecord;
-use super::rows::{
-    AmendRecord, FillRecord, FundingRecord, IncomeRecord, MarginRecord, MarketTrade, PreventedRecord,
-    TransferRecord,
-};
+use super::super::kept::{List, Stored, table};
+use super::super::log::{Added, Adding, Archived, FacetOf, Log, Retention, Row, facet_of};
+use super::Perpetuals;
 use crate::Views;
+use ringside_core::event::{Event, Kind};
 use ringside_core::ids::Sequence;
 
-/// Name, row, list, and which part of a snapshot it stands in. Append.
 macro_rules! histories {
-    ($($(#[$doc:meta])* $name:ident: $row:ident as $list:ident in $part:literal;)*) => {
+    ($($kept:ident $name:literal since $since:literal, $(by hand $newest:literal)? $(rows of $($len:literal),+)? $(=>
+        $(log $log:ident = $log_number:literal of $($log_row:ident)::+ as $field:ident in $part:literal $(from $from:ident)?)?
+        $(list $list:ident = $list_number:literal of $($list_row:ident)::+ at $($at:ident).+
+            $(same $same:ident = $same_number:literal of $($same_row:ident)::+ at $($same_at:ident).+)?)*
+    )?;)*) => {
         #[derive(Clone, Debug)]
         pub(super) struct Histories {
-            $($(#[$doc])* pub(super) $name: Log<$row>,)*
+            $($($(pub(super) $field: Log<crate::$($log_row)::+>,)?)?)*
         }
 
         impl Histories {
             pub(super) fn new(keep: Retention) -> Histories {
-                Histories { $($name: Log::new(keep),)* }
+                Histories { $($($($field: Log::new(keep),)?)?)* }
             }
 
-            pub(super) fn forget(&mut self, archived: Sequence) {
-                $(self.$name.forget(archived);)*
+            /// Adds the rows that an event makes.
+            pub(super) fn fold(&mut self, kind: Kind, event: &Event) {
+                $($($($(if kind == Kind::$from {
+                    self.$field.told(event);
+                })?)?)?)*
             }
 
-            /// Rows of this command and before are in memory no longer, or not all of them.
-            pub(super) fn archived_through(&self) -> Sequence {
-                [$(self.$name.archived_through()),*].into_iter().fold(0, Sequence::max)
-            }
-
-            /// Gives all rows.
-            pub(super) fn take<F: FnMut(Added<'_>)>(&self, adding: &mut Adding<F>) {
-                $(adding.all(&self.$name, List::$list);)*
-            }
-
-            /// Appends a part.
+            /// Appends those of a part of a snapshot.
             pub(super) fn save(&self, part: u8, writer: &mut Writer<'_>) {
-                $(if part == $part {
-                    self.$name.save(writer);
-                })*
+                $($($(if part == $part {
+                    self.$field.save(writer);
+                })?)?)*
             }
 
             /// Takes a part over, as far as the bytes have its lists.
             pub(super) fn load(&mut self, part: u8, reader: &mut Reader<'_>, keep: Retention) -> Result<(), LoadError> {
-                $(if part == $part && reader.has(<$row as Stored>::KEPT) {
-                    self.$name = Log::load(reader, keep)?;
-                })*
+                $($($(if part == $part && reader.has(<crate::$($log_row)::+ as Stored>::KEPT) {
+                    self.$field = Log::load(reader, keep)?;
+                })?)?)*
                 Ok(())
             }
         }
 
-        impl super::Perpetuals {
-            $($(#[$doc])*
-            pub fn $name(&self) -> &Log<$row> {
-                &self.histories.$name
-            })*
+        impl Perpetuals {
+            $($($(#[doc = $name]
+            pub fn $field(&self) -> &Log<crate::$($log_row)::+> {
+                &self.histories.$field
+            })?)?)*
         }
 
+        every! {
+            $($($($log: crate::$($log_row)::+ as at perpetuals.histories.$field;)?)?)*
+            $($($($list: crate::$($list_row)::+ as at $($at).+;)*)?)*
+            ;
+            $($($($($same: crate::$($same_row)::+ as at $($same_at).+;)?)*)?)*
+        }
+    };
+}
+
+macro_rules! every {
+    ($($list:ident: $row:path as at $($at:ident).+;)*; $($same:ident: $same_row:path as at $($same_at:ident).+;)*) => {
         $(impl Archived for $row {
             const LIST: List = List::$list;
 
             fn log(views: &Views) -> &Log<$row> {
-                views.perpetuals().$name()
+                &views.$($at).+
             }
         })*
 
-        /// What rows of one of the lists are filtered by, by its number.
-        pub(crate) fn facets_of(number: u16) -> Option<FacetOf> {
+        impl Views {
+            /// Everything of `archived` and before can be read elsewhere.
+            pub(crate) fn forget_rows(&mut self, archived: Sequence) {
+                $(self.$($at).+.forget(archived);)*
+                $(self.$($same_at).+.forget(archived);)*
+            }
+
+            /// Rows of this command and before are in memory no longer, or not all of them.
+            pub fn archived_through(&self) -> Sequence {
+                let every = [$(self.$($at).+.archived_through(),)* $(self.$($same_at).+.archived_through(),)*];
+                every.into_iter().fold(0, Sequence::max)
+            }
+
+            /// Gives the rows that the running command added, where none are kept.
+            pub(crate) fn take_rows<F: FnMut(Added<'_>)>(&self, adding: &mut Adding<F>) {
+                $(adding.all(&self.$($at).+, List::$list);)*
+                $(adding.all(&self.$($same_at).+, List::$same);)*
+            }
+        }
+
+        /// Whether rows of a list may come after others of a larger id, by its number.
+        pub(crate) fn is_late(number: u16) -> bool {
+            $((number == List::$list as u16 && <$row as Row>::IS_LATE) ||)*
+            $((number == List::$same as u16 && <$same_row as Row>::IS_LATE) ||)*
+            false
+        }
+
+        /// What rows of a list are filtered by, by its number.
+        pub fn facets_of(number: u16) -> Option<FacetOf> {
             $(if number == List::$list as u16 && <$row as Row>::HAS_FACETS {
                 return Some(facet_of::<$row>);
+            })*
+            $(if number == List::$same as u16 && <$same_row as Row>::HAS_FACETS {
+                return Some(facet_of::<$same_row>);
             })*
             None
         }
     };
 }
 
-histories! {
-    /// Fills, maker and taker halves alike.
-    fills: FillRecord as Fills in 0;
-    /// Income.
-    income: IncomeRecord as Income in 0;
-    /// Modifications.
-    amendments: AmendRecord as Amendments in 0;
-    /// Margin moved by request.
-    margins: MarginRecord as MarginChanges in 0;
-    /// Meetings that were prevented.
-    prevented: PreventedRecord as Prevented in 0;
-    /// Public trades.
-    trades: MarketTrade as Trades in 0;
-    /// Funding rates that were settled.
-    fundings: FundingRecord as Fundings in 0;
-    /// Transfers between the ledgers.
-    transfers: TransferRecord as Transfers in 1;
-    /// Open interest, sampled.
-    interests: InterestRecord as Interest in 2;
-}
+table!(histories);

@@ -2,6 +2,7 @@
 
 use super::super::log::{Key, Row};
 use super::market::PerpetualMarket;
+use crate::stored::{Sum, layouts, stored};
 use ringside_core::ids::MarketId;
 
 /// Milliseconds from one sample to the next.
@@ -70,6 +71,15 @@ impl Row for InterestRecord {
         let begins = |(_, length): &(&str, i64)| self.time_ms % length == 0;
         PERIODS.iter().rposition(begins).unwrap_or(0) as u8
     }
+}
+
+layouts! {
+    /// A sample of open interest.
+    InterestV1 of InterestRecord { time_ms: i64, quantity: Sum, value: Sum, market: u32, reserved: u32 }
+}
+
+stored! {
+    InterestRecord as Interest: InterestV1;
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 pub mod account;
 pub mod configured;
-pub mod day;
+mod days;
 pub(crate) mod histories;
 pub mod interest;
 pub mod market;
@@ -19,11 +19,11 @@ use super::chunk_pool::Refill;
 use super::codec::{LoadError, Reader, Writer};
 use super::depth::{Book, DepthView};
 use super::kept::Kept;
-use super::log::{Added, Adding, List, Log, Retention};
+use super::log::Retention;
 use super::market::MarketView;
 use account::AccountTable;
 use configured::Configured;
-use day::Days;
+use days::Days;
 use histories::Histories;
 use interest::{InterestRecord, STEP_MS};
 use market::MarketTable;
@@ -35,14 +35,13 @@ use ringside_core::command::{
 use ringside_core::event::{self, Event, Kind};
 use ringside_core::ids::{ALL_MARKETS, FEE_ACCOUNT, FIRST_PERPETUAL, MarketId, Sequence};
 use ringside_core::money::AMOUNT_PER_MICRO;
-use rows::{
-    AmendRecord, FillRecord, FundingRecord, IncomeKind, IncomeRecord, MarginRecord, PreventedRecord,
-    TransferRecord,
-};
+use rows::{AmendRecord, FillRecord, IncomeKind, IncomeRecord, MarginRecord, TransferRecord};
 use series::{Series, Source};
 use std::sync::Arc;
 use volume::Volumes;
 
+/// Part of a snapshot that histories stand in which come from here on, in the order of the table.
+const NEWEST_PART: u8 = 3;
 /// Funding tells of each position that something was paid, and what it left.
 const EVENTS_OF_A_POSITION: usize = 2;
 
@@ -53,7 +52,7 @@ pub struct Perpetuals {
     accounts: AccountTable,
     orders: OrderTable,
     histories: Histories,
-    series: Series,
+    pub(super) series: Series,
     days: Days,
     volumes: Volumes,
     operators: Operators,
@@ -175,6 +174,7 @@ impl Perpetuals {
             self.orders.begin();
         }
         let Some(kind) = Kind::from_code(event.kind) else { return };
+        self.histories.fold(kind, event);
         match kind {
             Kind::PerpetualListed => each(event, |listed| self.markets.listed(listed, spot, time_ms)),
             Kind::PerpetualSetting => each(event, |setting| self.markets.set(setting, time_ms)),
@@ -188,9 +188,6 @@ impl Perpetuals {
             Kind::VipTierScheduled => each(event, |tier| self.configured.scheduled(tier)),
             Kind::AccountLimits => each(event, |limits| self.configured.limit(limits)),
             Kind::PerpetualPrice => each(event, |price| self.price(price, event.sequence, time_ms)),
-            Kind::FundingSettled => each(event, |settled| {
-                self.histories.fundings.push(event.sequence, FundingRecord { told: *settled });
-            }),
             Kind::VipTier => each(event, |tier| {
                 self.accounts.tier(tier);
                 self.configured.tier(time_ms);
@@ -208,7 +205,6 @@ impl Perpetuals {
             Kind::PerpetualTrade => each(event, |trade| self.trade(trade, event.sequence, time_ms)),
             Kind::PerpetualAmended => each(event, |amended| self.amended(amended, event.sequence, time_ms)),
             Kind::Posting => each(event, |posting| self.posting(posting, event.sequence, time_ms)),
-            Kind::PreventedMatch => each(event, |met| self.prevent(met, event.sequence, time_ms)),
             Kind::TriggerRefused => each(event, |refused| self.orders.refused(refused)),
             Kind::Depth => each(event, |depth: &event::Depth| {
                 if depth.market >= FIRST_PERPETUAL {
@@ -283,18 +279,6 @@ impl Perpetuals {
         self.positions = self.markets.all().iter().map(|market| market.holders().len()).sum();
         if self.keep != Retention::Nothing {
             self.histories.income.expect(self.positions);
-        }
-    }
-
-    fn prevent(&mut self, met: &event::PreventedMatch, sequence: Sequence, time_ms: i64) {
-        // Both accounts find it by both orders.
-        let owners = if met.taker_account == met.maker_account { 1 } else { 2 };
-        for owner in [0, PreventedRecord::OTHERS].into_iter().take(owners) {
-            for order in [0, PreventedRecord::OF_TAKER] {
-                self.histories
-                    .prevented
-                    .push(sequence, PreventedRecord { told: *met, time_ms, role: owner | order });
-            }
         }
     }
 
@@ -482,35 +466,6 @@ impl Perpetuals {
         }
     }
 
-    /// Everything of `archived` and before can be read elsewhere.
-    pub(super) fn forget(&mut self, archived: Sequence) {
-        self.orders.forget(archived);
-        self.histories.forget(archived);
-        self.operators.forget(archived);
-        self.series.forget(archived);
-    }
-
-    /// Rows of this command and before are in memory no longer, or not all of them.
-    pub(super) fn archived_through(&self) -> Sequence {
-        let orders = [self.orders.ended(), self.orders.service()].map(Log::archived_through);
-        let others = [
-            self.orders.forced().archived_through(),
-            self.histories.archived_through(),
-            self.operators.log().archived_through(),
-        ];
-        orders.into_iter().chain(others).fold(0, Sequence::max)
-    }
-
-    /// Gives what the running command added to the histories, where none is kept.
-    pub(super) fn take<F: FnMut(Added<'_>)>(&mut self, adding: &mut Adding<F>) {
-        adding.all(self.orders.ended(), List::Orders);
-        adding.all(self.orders.service(), List::ServiceOrders);
-        adding.all(self.orders.forced(), List::ForcedOrders);
-        self.histories.take(adding);
-        adding.all(self.operators.log(), List::Operators);
-        self.series.take_closed().for_each(|closed| adding.row(closed.list as u16, &closed));
-    }
-
     pub(super) fn save(&self, writer: &mut Writer<'_>) {
         self.markets.save(writer);
         self.depth.save(writer);
@@ -527,6 +482,7 @@ impl Perpetuals {
         self.configured.save(writer);
         self.histories.save(2, writer);
         writer.i64(self.interest_ms);
+        self.histories.save(NEWEST_PART, writer);
     }
 
     pub(super) fn load(reader: &mut Reader<'_>, keep: Retention) -> Result<Perpetuals, LoadError> {
@@ -554,6 +510,7 @@ impl Perpetuals {
         if reader.has(Kept::Interest) {
             loaded.interest_ms = reader.i64()?;
         }
+        loaded.histories.load(NEWEST_PART, reader, keep)?;
         Ok(loaded)
     }
 }

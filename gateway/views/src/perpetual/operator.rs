@@ -6,7 +6,8 @@
 
 use super::super::codec::{LoadError, Reader, Writer};
 use super::super::log::{Log, Retention};
-use super::rows::OperatorRecord;
+use super::rows::{OperatorRecord, OperatorV1};
+use crate::stored::{layouts, stored};
 use ringside_core::command::{Kind, OperatorNote};
 use ringside_core::event::{Done, OperatorNoted, OperatorReason};
 use ringside_core::ids::{Sequence, text};
@@ -26,7 +27,7 @@ pub struct Pending {
 /// See the module.
 #[derive(Clone, Debug)]
 pub struct Operators {
-    log: Log<OperatorRecord>,
+    pub(super) log: Log<OperatorRecord>,
     /// Notes, oldest first: of each source those of one action at most.
     pending: Vec<Pending>,
     /// The note of the running command.
@@ -112,10 +113,6 @@ impl Operators {
         self.log.push(sequence, OperatorRecord { number: self.number, ..row });
     }
 
-    pub(super) fn forget(&mut self, archived: Sequence) {
-        self.log.forget(archived);
-    }
-
     pub(super) fn save(&self, writer: &mut Writer<'_>) {
         self.log.save(writer);
         writer.records(self.pending.iter());
@@ -130,4 +127,13 @@ impl Operators {
             number: reader.u64()?,
         })
     }
+}
+
+layouts! {
+    /// A note whose command has not come yet.
+    PendingV1 of Pending { source_seq: u64, source: u64, row: OperatorV1 }
+}
+
+stored! {
+    Pending as PendingNotes: PendingV1;
 }

@@ -4,6 +4,7 @@ use super::super::codec::{LoadError, Reader, Writer};
 use super::super::hash::NumberMap;
 use super::super::log::{Key, Log, Page, Retention, Row};
 use super::rows::{FillRecord, name_tag};
+use crate::stored::{events::ToldOrderV1, layouts, stored};
 use ringside_core::command::{ClientOrder, PerpetualOrderType, PerpetualStatus, order_flag};
 use ringside_core::event::{self, Execution};
 use ringside_core::ids::{AccountId, MarketId, OrderId, Sequence};
@@ -133,6 +134,9 @@ impl OrderRecord {
 }
 
 impl Row for OrderRecord {
+    const IS_LATE: bool = true;
+    const HAS_FACETS: bool = true;
+
     fn key(&self) -> Key {
         Key {
             owner: self.told.account,
@@ -157,7 +161,21 @@ pub fn order_facet(side: u8, status: u8) -> u8 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForcedRecord(pub OrderRecord);
 
+impl From<OrderRecord> for ForcedRecord {
+    fn from(order: OrderRecord) -> ForcedRecord {
+        ForcedRecord(order)
+    }
+}
+
+impl From<ForcedRecord> for OrderRecord {
+    fn from(forced: ForcedRecord) -> OrderRecord {
+        forced.0
+    }
+}
+
 impl Row for ForcedRecord {
+    const IS_LATE: bool = true;
+
     fn key(&self) -> Key {
         Key { tag: self.0.forced().map_or(0, |forced| forced as u64), ..self.0.key() }
     }
@@ -176,9 +194,9 @@ const ENDED_AT_ONCE: usize = 1_024;
 pub struct OrderTable {
     open: NumberMap<OrderId, OrderRecord>,
     open_of: NumberMap<AccountId, BTreeSet<OrderId>>,
-    ended: Log<OrderRecord>,
-    service: Log<OrderRecord>,
-    forced: Log<ForcedRecord>,
+    pub(super) ended: Log<OrderRecord>,
+    pub(super) service: Log<OrderRecord>,
+    pub(super) forced: Log<ForcedRecord>,
     /// What the command folded last ended.
     just_ended: NumberMap<OrderId, OrderRecord>,
 }
@@ -341,12 +359,6 @@ impl OrderTable {
     }
 
     /// The histories, to let go of what is archived.
-    pub(super) fn forget(&mut self, archived: Sequence) {
-        self.ended.forget(archived);
-        self.service.forget(archived);
-        self.forced.forget(archived);
-    }
-
     pub(super) fn save(&self, writer: &mut Writer<'_>) {
         let mut open: Vec<&OrderRecord> = self.open.values().collect();
         open.sort_unstable_by_key(|order| order.told.order);
@@ -371,4 +383,20 @@ impl OrderTable {
         table.forced = Log::load(reader, keep)?;
         Ok(table)
     }
+}
+
+layouts! {
+    /// A perpetual order.
+    OrderV1 of OrderRecord {
+        told: ToldOrderV1, created_ms: i64, updated_ms: i64, counterpart: u64, client_order: [u8; 36], refused: u32;
+        lacks triggered_ms: 0
+    }
+
+    /// With the time at which a conditional order fired.
+    OrderV2 of OrderRecord, after OrderV1 { triggered_ms: i64 }
+}
+
+stored! {
+    OrderRecord as Orders: OrderV1, OrderV2;
+    ForcedRecord as Orders: OrderV1, OrderV2;
 }

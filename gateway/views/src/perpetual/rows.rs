@@ -1,8 +1,13 @@
-//! Rows of the perpetual histories in memory. How they lie on disk is the business of `stored`.
+//! Rows of the perpetual histories, in memory and on disk.
 
-use super::super::log::{Key, Row};
+use super::super::log::{Key, OfEvent, Row};
+use super::super::time::milliseconds;
+use crate::stored::{
+    events::{NotedV1, ReasonV1, ToldAmendmentV1, ToldFundingV1, ToldPreventedV1},
+    layouts, stored,
+};
 use ringside_core::command::ClientOrder;
-use ringside_core::event;
+use ringside_core::event::{self, Event};
 use ringside_core::ids::{AccountId, MarketId, OrderId, TradeId};
 use ringside_core::money::{Price, Quantity};
 use zerocopy::FromZeros;
@@ -284,6 +289,9 @@ impl Row for TransferRecord {
 }
 
 impl Row for OperatorRecord {
+    /// What operators did is kept in another order than they noted it.
+    const IS_LATE: bool = true;
+
     fn key(&self) -> Key {
         Key { owner: 0, market: 0, id: self.number, time_ms: self.time_ms, tag: 0 }
     }
@@ -303,9 +311,30 @@ impl Row for PreventedRecord {
     }
 }
 
+impl OfEvent for PreventedRecord {
+    type Told = event::PreventedMatch;
+
+    /// Both accounts find it by both orders.
+    fn rows(event: &Event, told: &event::PreventedMatch) -> impl Iterator<Item = PreventedRecord> {
+        let owners = if told.taker_account == told.maker_account { 1 } else { 2 };
+        let (told, time_ms) = (*told, milliseconds(event.time_ns));
+        let roles = [0, PreventedRecord::OTHERS].into_iter().take(owners);
+        let roles = roles.flat_map(|owner| [0, PreventedRecord::OF_TAKER].map(|order| owner | order));
+        roles.map(move |role| PreventedRecord { told, time_ms, role })
+    }
+}
+
 impl Row for MarketTrade {
     fn key(&self) -> Key {
         Key { owner: 0, market: self.market, id: self.trade, time_ms: self.time_ms, tag: self.aggregate }
+    }
+}
+
+impl OfEvent for FundingRecord {
+    type Told = event::FundingSettled;
+
+    fn rows(_: &Event, told: &event::FundingSettled) -> impl Iterator<Item = FundingRecord> {
+        std::iter::once(FundingRecord { told: *told })
     }
 }
 
@@ -320,4 +349,57 @@ impl Row for FundingRecord {
             tag: 0,
         }
     }
+}
+
+layouts! {
+    /// One account's half of a perpetual trade.
+    FillV1 of FillRecord {
+        trade: u64, order: u64, price: i64, quantity: i64, value: i64, fee: i64, realised: i64, time_ms: i64,
+        account: u32, market: u32, side: u8, is_maker: u8, is_liquidation: u8, reserved: [u8; 5],
+    }
+
+    /// A change of a wallet.
+    IncomeV1 of IncomeRecord {
+        tran: u64, amount: i64, time_ms: i64, trade: u64, account: u32, market: u32, kind: u32, info: [u8; 36],
+    }
+
+    /// Margin moved to or from an isolated position.
+    MarginV1 of MarginRecord { number: u64, amount: i64, time_ms: i64, account: u32, market: u32, kind: u64 }
+
+    /// A public trade of a perpetual market.
+    TradeV1 of MarketTrade {
+        trade: u64, aggregate: u64, price: i64, quantity: i64, value: i64, time_ms: i64, aggregate_ms: i64, market: u32,
+        is_buyer_maker: u32,
+    }
+
+    /// A transfer between the ledgers.
+    TransferV1 of TransferRecord { number: u64, amount: i64, time_ms: i64, account: u32, reserved: u32 }
+
+    /// An action.
+    OperatorV1 of OperatorRecord {
+        number: u64, time_ms: i64, sequence: u64, noted: NotedV1, told: ReasonV1, reject: u64,
+    }
+
+    /// A modification of a perpetual order.
+    AmendmentV1 of AmendRecord {
+        told: ToldAmendmentV1, client_order: [u8; 36], reserved: u32, time_ms: i64, number: u64,
+    }
+
+    /// Such a meeting, as one account finds it by one order.
+    PreventedV1 of PreventedRecord { told: ToldPreventedV1, time_ms: i64, role: u64 }
+
+    /// A funding rate that was settled.
+    FundingV1 of FundingRecord { told: ToldFundingV1 }
+}
+
+stored! {
+    FillRecord as Fills: FillV1;
+    IncomeRecord as Income: IncomeV1;
+    MarginRecord as MarginChanges: MarginV1;
+    MarketTrade as Trades: TradeV1;
+    TransferRecord as Transfers: TransferV1;
+    OperatorRecord as Operators: OperatorV1;
+    AmendRecord as Amendments: AmendmentV1;
+    PreventedRecord as Prevented: PreventedV1;
+    FundingRecord as Fundings: FundingV1;
 }

@@ -6,8 +6,10 @@
 //! Only candles in which something happened are kept; those between repeat the close and are made when they are read. Here
 //! stand the newest of each series; what is older is in the archive, which a reader adds ([`fill`]).
 
+use super::super::candle::{Candle, ClosedCandle, INTERVALS, Interval};
 use super::super::codec::{LoadError, Reader, Writer};
-use super::super::log::{FIRST_CANDLES, Key, Retention, Row};
+use super::super::kept::FIRST_CANDLES;
+use super::super::log::{Key, Retention, Row};
 use ringside_core::command::Side;
 use ringside_core::event;
 use ringside_core::ids::{FIRST_PERPETUAL, MarketId, Sequence};
@@ -16,9 +18,6 @@ use std::collections::VecDeque;
 /// Candles of each series that are kept beside those not archived yet: more than one answer can hold.
 const CANDLES: usize = 2_000;
 const SECOND_MS: i64 = 1_000;
-const MINUTE_MS: i64 = 60_000;
-const HOUR_MS: i64 = 60 * MINUTE_MS;
-const DAY_MS: i64 = 24 * HOUR_MS;
 
 /// What candles are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,135 +44,6 @@ impl Source {
     }
 }
 
-/// Length of a candle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Interval {
-    /// So many milliseconds, counted from this time on.
-    Fixed(i64, i64),
-    /// A calendar month, UTC.
-    Month,
-}
-
-/// Names and lengths. A week begins on Monday; the epoch was a Thursday.
-pub const INTERVALS: [(&str, Interval); 15] = [
-    ("1m", Interval::Fixed(MINUTE_MS, 0)),
-    ("3m", Interval::Fixed(3 * MINUTE_MS, 0)),
-    ("5m", Interval::Fixed(5 * MINUTE_MS, 0)),
-    ("15m", Interval::Fixed(15 * MINUTE_MS, 0)),
-    ("30m", Interval::Fixed(30 * MINUTE_MS, 0)),
-    ("1h", Interval::Fixed(HOUR_MS, 0)),
-    ("2h", Interval::Fixed(2 * HOUR_MS, 0)),
-    ("4h", Interval::Fixed(4 * HOUR_MS, 0)),
-    ("6h", Interval::Fixed(6 * HOUR_MS, 0)),
-    ("8h", Interval::Fixed(8 * HOUR_MS, 0)),
-    ("12h", Interval::Fixed(12 * HOUR_MS, 0)),
-    ("1d", Interval::Fixed(DAY_MS, 0)),
-    ("3d", Interval::Fixed(3 * DAY_MS, 0)),
-    ("1w", Interval::Fixed(7 * DAY_MS, 4 * DAY_MS)),
-    ("1M", Interval::Month),
-];
-
-impl Interval {
-    /// Start of the candle that holds a time.
-    pub fn open(self, time_ms: i64) -> i64 {
-        match self {
-            Interval::Fixed(len, from) => time_ms - (time_ms - from).rem_euclid(len),
-            Interval::Month => {
-                let (year, month) = month_of(time_ms.div_euclid(DAY_MS));
-                days_to(year, month) * DAY_MS
-            }
-        }
-    }
-
-    /// Start of the candle `count` after the one that starts at `open_ms`; before it below 0.
-    pub fn step(self, open_ms: i64, count: i64) -> i64 {
-        match self {
-            Interval::Fixed(len, _) => open_ms.saturating_add(len.saturating_mul(count)),
-            Interval::Month => {
-                let (year, month) = month_of(open_ms.div_euclid(DAY_MS));
-                let months = year * 12 + month - 1 + count;
-                days_to(months.div_euclid(12), months.rem_euclid(12) + 1) * DAY_MS
-            }
-        }
-    }
-}
-
-/// Year and month (1 to 12) of a day of the epoch, in the Gregorian calendar. Counts from March, so that the leap day is the
-/// last of its year.
-fn month_of(day: i64) -> (i64, i64) {
-    let day = day + 719_468;
-    let era = day.div_euclid(146_097);
-    let day_of_era = day.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let (year, month) = (era * 400 + year_of_era, if month < 10 { month + 3 } else { month - 9 });
-    (if month <= 2 { year + 1 } else { year }, month)
-}
-
-/// Days of the epoch before the first of a month.
-fn days_to(year: i64, month: i64) -> i64 {
-    let (year, month) = if month <= 2 { (year - 1, month + 9) } else { (year, month - 3) };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let day_of_year = (153 * month + 2) / 5;
-    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
-}
-
-/// One candle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Candle {
-    /// Start, UNIX milliseconds.
-    pub open_ms: i64,
-    /// First value, steps of 10^-8.
-    pub open: i64,
-    /// Highest.
-    pub high: i64,
-    /// Lowest.
-    pub low: i64,
-    /// Last.
-    pub close: i64,
-    /// Base traded, steps of 10^-8.
-    pub volume: i64,
-    /// Micro-quote.
-    pub value: i64,
-    /// Trades, or samples.
-    pub count: u64,
-    /// Base bought by takers.
-    pub taker_volume: i64,
-    /// Micro-quote of that.
-    pub taker_value: i64,
-    /// First trade, 0 for none.
-    pub first: u64,
-    /// Last trade, or the last sample, which are numbered by their steps of the epoch; 0 for none.
-    pub last: u64,
-}
-
-impl Candle {
-    fn flat(open_ms: i64, value: i64) -> Candle {
-        Candle {
-            open_ms,
-            open: value,
-            high: value,
-            low: value,
-            close: value,
-            volume: 0,
-            value: 0,
-            count: 0,
-            taker_volume: 0,
-            taker_value: 0,
-            first: 0,
-            last: 0,
-        }
-    }
-
-    fn put(&mut self, value: i64) {
-        self.high = self.high.max(value);
-        self.low = self.low.min(value);
-        self.close = value;
-    }
-}
-
 /// Which candles are asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct CandleQuery {
@@ -191,18 +61,7 @@ pub struct CandleQuery {
     pub limit: usize,
 }
 
-/// A candle that is over, as a row of its series.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ClosedCandle {
-    /// The candle.
-    pub candle: Candle,
-    /// Market id.
-    pub market: MarketId,
-    /// Number of its list in the archive.
-    pub list: u32,
-}
-
-impl Row for ClosedCandle {
+impl Row for ClosedCandle<i64> {
     fn key(&self) -> Key {
         let open_ms = self.candle.open_ms;
         Key { owner: 0, market: self.market, id: open_ms.unsigned_abs(), time_ms: open_ms, tag: 0 }
@@ -222,11 +81,11 @@ fn index_of(interval: Interval) -> usize {
 #[derive(Clone, Debug)]
 pub struct Series {
     /// Indexed by market, source and interval; each candle with the command that changed it last.
-    slots: Vec<VecDeque<(Sequence, Candle)>>,
+    slots: Vec<VecDeque<(Sequence, Candle<i64>)>>,
     keep: Retention,
     archived: Sequence,
     /// Candles that the running command closed, where none are kept.
-    closed: Vec<ClosedCandle>,
+    closed: Vec<ClosedCandle<i64>>,
 }
 
 fn slot(market: MarketId, source: Source, interval: usize) -> usize {
@@ -247,7 +106,7 @@ impl Series {
         Series { slots: Vec::new(), keep, archived: 0, closed: Vec::new() }
     }
 
-    fn candle(&mut self, slot: usize, sequence: Sequence, open_ms: i64, value: i64) -> &mut Candle {
+    fn candle(&mut self, slot: usize, sequence: Sequence, open_ms: i64, value: i64) -> &mut Candle<i64> {
         if slot >= self.slots.len() {
             self.slots.resize_with(slot + 1, VecDeque::new);
         }
@@ -317,7 +176,7 @@ impl Series {
         value: i64,
         sequence: Sequence,
         time_ms: i64,
-        note: impl Fn(&mut Candle),
+        note: impl Fn(&mut Candle<i64>),
     ) {
         for (index, (_, interval)) in INTERVALS.iter().enumerate() {
             let slot = slot(market, source, index);
@@ -331,10 +190,7 @@ impl Series {
         for (index, (_, interval)) in INTERVALS.iter().enumerate() {
             let slot = slot(trade.market, Source::Trades, index);
             let candle = self.candle(slot, sequence, interval.open(time_ms), trade.price);
-            candle.put(trade.price);
-            candle.count += 1;
-            candle.volume = candle.volume.saturating_add(trade.quantity);
-            candle.value = candle.value.saturating_add(trade.value);
+            candle.trade(trade.price, trade.quantity, trade.value);
             if trade.taker_side == Side::Buy as u8 {
                 candle.taker_volume = candle.taker_volume.saturating_add(trade.quantity);
                 candle.taker_value = candle.taker_value.saturating_add(trade.value);
@@ -347,12 +203,12 @@ impl Series {
     }
 
     /// The newest candle of a series.
-    pub fn newest(&self, source: Source, market: MarketId, interval: Interval) -> Option<&Candle> {
+    pub fn newest(&self, source: Source, market: MarketId, interval: Interval) -> Option<&Candle<i64>> {
         self.slots.get(slot(market, source, index_of(interval)))?.back().map(|(_, candle)| candle)
     }
 
     /// The candles kept that answer a query, oldest first, and what it needs beside them.
-    pub fn kept(&self, query: &CandleQuery, now_ms: i64) -> (Vec<Candle>, Option<Older>) {
+    pub fn kept(&self, query: &CandleQuery, now_ms: i64) -> (Vec<Candle<i64>>, Option<Older>) {
         let slot = self.slots.get(slot(query.market, query.source, index_of(query.interval)));
         let candles = slot.into_iter().flatten().map(|(_, candle)| candle);
         let kept_ms = slot.and_then(|slot| slot.front()).map_or(i64::MAX, |(_, first)| first.open_ms);
@@ -367,16 +223,16 @@ impl Series {
     }
 
     /// The candles asked for of what is kept, oldest first, up to the one that holds `now_ms`.
-    pub fn candles(&self, query: &CandleQuery, now_ms: i64) -> Vec<Candle> {
+    pub fn candles(&self, query: &CandleQuery, now_ms: i64) -> Vec<Candle<i64>> {
         fill(query, now_ms, &self.kept(query, now_ms).0)
     }
 
-    pub(super) fn forget(&mut self, archived: Sequence) {
+    pub(crate) fn forget(&mut self, archived: Sequence) {
         self.archived = archived;
     }
 
     /// Takes out what the running command closed.
-    pub(super) fn take_closed(&mut self) -> std::vec::Drain<'_, ClosedCandle> {
+    pub(crate) fn take_closed(&mut self) -> std::vec::Drain<'_, ClosedCandle<i64>> {
         self.closed.drain(..)
     }
 
@@ -388,7 +244,7 @@ impl Series {
         source: Source,
         interval: usize,
         open_ms: i64,
-    ) -> Option<Candle> {
+    ) -> Option<Candle<i64>> {
         let kept = self.slots.get(slot(market, source, interval))?;
         let end = kept.partition_point(|(_, candle)| candle.open_ms <= open_ms);
         let (_, last) = kept.get(end.checked_sub(1)?)?;
@@ -437,7 +293,7 @@ impl CandleQuery {
 
 /// The answer to a query from the candles of its stretch in which something happened and, if there is one, the last before it;
 /// oldest first, up to the one that holds `now_ms`.
-pub fn fill(query: &CandleQuery, now_ms: i64, known: &[Candle]) -> Vec<Candle> {
+pub fn fill(query: &CandleQuery, now_ms: i64, known: &[Candle<i64>]) -> Vec<Candle<i64>> {
     let Some(oldest) = known.first() else { return Vec::new() };
     let newest = query.newest_ms(now_ms.max(oldest.open_ms));
     let mut open_ms = query.first_ms(now_ms.max(oldest.open_ms)).max(oldest.open_ms);
@@ -460,21 +316,6 @@ pub fn fill(query: &CandleQuery, now_ms: i64, known: &[Candle]) -> Vec<Candle> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn candles_start_where_the_calendar_says() {
-        // 2024-02-29 12:34:56.789 UTC, a Thursday.
-        let time_ms = 1_709_210_096_789;
-        let open = |name: &str| INTERVALS.iter().find(|(known, _)| *known == name).unwrap().1.open(time_ms);
-        assert_eq!(open("1m"), 1_709_210_040_000);
-        assert_eq!(open("1d"), 1_709_164_800_000);
-        assert_eq!(open("1w"), 1_708_905_600_000);
-        assert_eq!(open("1M"), 1_706_745_600_000);
-        assert_eq!(open("3d").rem_euclid(3 * DAY_MS), 0);
-        assert_eq!(Interval::Month.step(1_706_745_600_000, 1), 1_709_251_200_000);
-        assert_eq!(Interval::Month.step(1_706_745_600_000, -2), 1_701_388_800_000);
-        assert_eq!(Interval::Month.step(Interval::Month.step(0, 777), -777), 0);
-    }
 
     #[test]
     fn quiet_candles_repeat_the_close() {

@@ -1,27 +1,21 @@
 //! How rows lie on disk, in the archive and in snapshots of the views: layouts of their own, none of them a type of the engine, for
 //! each version of each list of [`super::kept`].
 //!
-//! **To append a field to rows of one length**: give the row the field. In the file of its family, name behind `lacks` of the first
-//! layout what rows of before stand for, add a layout `after` the newest one, and name it in `stored!` below. In [`super::kept`] add the
-//! length of the new row. **To a list that writes itself**: raise its version there, write the field, and read it where
-//! [`super::codec::Reader::version`] says that it is there. In either case golden files are added: `gateway/tests/views/stored.rs` says how.
+//! A row of ours and its layouts are in one file; those of the engine's events are in [`events`].
+//!
+//! **To append a field to rows of one length**: give the row the field. Below it, name behind `lacks` of the first layout what rows of
+//! before stand for, add a layout `after` the newest one, and name it in `stored!`. In [`super::kept`] add the length of the new row.
+//! **To a list that writes itself**: raise its version there, write the field, and read it where [`super::codec::Reader::version`] says
+//! that it is there. In either case golden files are added: `gateway/tests/views/stored.rs` says how.
 
-mod accounts;
-mod candles;
-mod markets;
-mod operators;
-mod orders;
-mod spot;
-mod trades;
-mod withdrawals;
+pub(crate) mod events;
 
-use super::kept::{Kept, Stored};
-use super::perpetual::order::{ForcedRecord, OrderRecord};
+use super::kept::Kept;
 use ringside_core::money::RawAmount;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// How a row, or a field of one, lies in one version: little-endian, without holes.
-trait Layout: FromBytes + IntoBytes + Immutable + KnownLayout + Copy {
+pub(crate) trait Layout: FromBytes + IntoBytes + Immutable + KnownLayout + Copy {
     /// What it is in memory.
     type Row;
 
@@ -70,7 +64,7 @@ impl<const N: usize> Layout for [u8; N] {
 /// An amount of 128 bits, low half first.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
-struct Wide {
+pub(crate) struct Wide {
     low: u64,
     high: u64,
 }
@@ -91,7 +85,7 @@ impl Layout for Wide {
 /// A sum of 128 bits, low half first.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
-struct Sum(Wide);
+pub(crate) struct Sum(Wide);
 
 impl Layout for Sum {
     type Row = i128;
@@ -115,7 +109,7 @@ macro_rules! layouts {
         $($(#[$doc])*
         #[derive(Clone, Copy, zerocopy::FromBytes, zerocopy::IntoBytes, zerocopy::Immutable, zerocopy::KnownLayout)]
         #[repr(C)]
-        pub(super) struct $name {
+        pub(crate) struct $name {
             $(before: $before,)?
             $($field: $ty,)*
         }
@@ -147,7 +141,7 @@ macro_rules! layouts {
         })*
     };
 }
-use layouts;
+pub(crate) use layouts;
 
 /// Rows with all layouts that they ever had, the newest last.
 macro_rules! stored {
@@ -156,12 +150,12 @@ macro_rules! stored {
             const KEPT: $crate::kept::Kept = $crate::kept::Kept::$kept;
 
             fn write_as(&self, version: u16, bytes: &mut Vec<u8>) {
-                const WRITE: &[fn(&$row, &mut Vec<u8>)] = &[$($crate::stored::write::<$layout>),+];
+                const WRITE: &[fn(&$row, &mut Vec<u8>)] = &[$($crate::stored::write::<$layout, _>),+];
                 WRITE[usize::from(version) - 1](self, bytes);
             }
 
             fn read_as(version: u16, bytes: &[u8]) -> Option<$row> {
-                const READ: &[fn(&[u8]) -> Option<$row>] = &[$($crate::stored::read::<$layout>),+];
+                const READ: &[fn(&[u8]) -> Option<$row>] = &[$($crate::stored::read::<$layout, _>),+];
                 READ.get(usize::from(version).checked_sub(1)?)?(bytes)
             }
 
@@ -177,10 +171,10 @@ macro_rules! stored {
         const _: () = $crate::stored::check($crate::kept::Kept::$kept, &[$(size_of::<$layout>()),+]);)*
     };
 }
-use stored;
+pub(crate) use stored;
 
 /// That the table says of rows how long they are.
-const fn check(kept: Kept, lens: &[usize]) {
+pub(crate) const fn check(kept: Kept, lens: &[usize]) {
     let known = kept.lens();
     assert!(known.len() == lens.len(), "each version has a length in the table");
     let mut version = 0;
@@ -190,27 +184,11 @@ const fn check(kept: Kept, lens: &[usize]) {
     }
 }
 
-fn write<L: Layout>(row: &L::Row, bytes: &mut Vec<u8>) {
-    bytes.extend_from_slice(L::of(row).as_bytes());
+/// A row is what its layout is of, or is made into it.
+pub(crate) fn write<L: Layout, T: Copy + Into<L::Row>>(row: &T, bytes: &mut Vec<u8>) {
+    bytes.extend_from_slice(L::of(&(*row).into()).as_bytes());
 }
 
-fn read<L: Layout>(bytes: &[u8]) -> Option<L::Row> {
-    L::read_from_bytes(bytes).ok().map(L::row)
-}
-
-/// An order that closes a position by force is an order.
-impl Stored for ForcedRecord {
-    const KEPT: Kept = Kept::Orders;
-
-    fn write_as(&self, version: u16, bytes: &mut Vec<u8>) {
-        self.0.write_as(version, bytes);
-    }
-
-    fn read_as(version: u16, bytes: &[u8]) -> Option<ForcedRecord> {
-        OrderRecord::read_as(version, bytes).map(ForcedRecord)
-    }
-
-    fn describe(version: u16) -> String {
-        OrderRecord::describe(version)
-    }
+pub(crate) fn read<L: Layout<Row: TryInto<T>>, T>(bytes: &[u8]) -> Option<T> {
+    L::read_from_bytes(bytes).ok()?.row().try_into().ok()
 }

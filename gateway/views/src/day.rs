@@ -1,15 +1,12 @@
-//! The rolling day of each market: the trades of the last 86,400,000 milliseconds, exact to the millisecond.
+//! The rolling day of a market: the trades of the last 86,400,000 milliseconds, exact to the step of its window.
 //!
-//! Trades of one millisecond are one bucket. Where a day brings too many of them, neighbours join until they fit, so that memory
+//! Trades of one step are one bucket. Where a day brings too many of them, neighbours join until they fit, so that memory
 //! has a bound: the window then moves by that step. Sums are kept as trades come and go; whoever reads takes off what has left
 //! since.
 
-use super::super::codec::{LoadError, Reader, Writer};
-use super::super::extremes::Extremes;
-use super::Perpetuals;
-use super::market::PerpetualMarket;
-use super::place;
-use ringside_core::event;
+use super::candle::Sum;
+use super::extremes::Extremes;
+use crate::stored::{layouts, stored};
 use ringside_core::money::{Price, Quantity, RATE_ONE};
 use ringside_core::risk::perpetual::units::{PRODUCTS_PER_MICRO, half_even_div};
 use std::collections::VecDeque;
@@ -30,19 +27,38 @@ pub struct Ticker24h {
     pub low: Price,
     /// The last price, also of a trade before the window.
     pub close: Price,
-    /// Quantity of that trade.
+    /// Quantity of that trade; spot does not keep it.
     pub last_quantity: Quantity,
     /// Base traded, 10^-8.
     pub volume: i128,
-    /// Micro-quote.
+    /// Quote traded: micro-quote of a perpetual market, an amount of spot.
     pub value: i128,
     /// How many trades.
     pub count: u64,
-    /// First trade and last.
+    /// First trade and last; spot does not keep them.
     pub ids: Option<(u64, u64)>,
 }
 
 impl Ticker24h {
+    /// A day without a trade.
+    pub fn quiet(close: Price, last_quantity: Quantity) -> Ticker24h {
+        let (open, high, low) = (close, close, close);
+        Ticker24h { open, high, low, close, last_quantity, volume: 0, value: 0, count: 0, ids: None }
+    }
+
+    /// Takes in a trade of its end.
+    pub(super) fn trade(&mut self, price: Price, quantity: Quantity, value: i128) {
+        if self.count == 0 {
+            (self.open, self.high, self.low) = (price, price, price);
+        }
+        self.close = price;
+        self.high = self.high.max(price);
+        self.low = self.low.min(price);
+        self.volume = self.volume.plus(quantity.into());
+        self.value = self.value.plus(value);
+        self.count += 1;
+    }
+
     /// `close - open`.
     pub fn change(&self) -> Price {
         self.close - self.open
@@ -67,29 +83,9 @@ fn rounded(dividend: i128, divisor: i128, decimals: usize) -> i128 {
     half_even_div(dividend, divisor * step) * step
 }
 
-impl Perpetuals {
-    /// The rolling day of a market that ends now.
-    pub fn day(&self, market: &PerpetualMarket, now_ms: i64) -> Ticker24h {
-        let last = market.last_trade();
-        let (close, last_quantity) = last.map_or((0, 0), |last| (last.price, last.quantity));
-        let quiet = Ticker24h {
-            open: close,
-            high: close,
-            low: close,
-            close,
-            last_quantity,
-            volume: 0,
-            value: 0,
-            count: 0,
-            ids: None,
-        };
-        self.days.0.get(place(market.market)).map_or(quiet, |window| window.day(quiet, now_ms))
-    }
-}
-
 /// Trades of one step of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bucket {
+pub struct Bucket<S> {
     /// UNIX milliseconds.
     pub start_ms: i64,
     /// Price of the first trade.
@@ -99,24 +95,30 @@ pub struct Bucket {
     /// Lowest price, 10^-8.
     pub low: Price,
     /// Base traded, 10^-8.
-    pub volume: i64,
-    /// Micro-quote.
-    pub value: i64,
+    pub volume: S,
+    /// Quote traded.
+    pub value: S,
     /// How many trades.
     pub count: u64,
-    /// First trade.
+    /// First trade, 0 where that is not kept.
     pub first: u64,
-    /// Last trade.
+    /// Last trade, 0 where that is not kept.
     pub last: u64,
 }
 
-impl Bucket {
+impl<S: Sum> Bucket<S> {
+    /// Of one trade.
+    pub(super) fn of(start_ms: i64, price: Price, quantity: Quantity, value: S, id: u64) -> Bucket<S> {
+        let (open, high, low, first, last) = (price, price, price, id, id);
+        Bucket { start_ms, open, high, low, volume: quantity.into(), value, count: 1, first, last }
+    }
+
     /// Takes in a later one.
-    fn join(&mut self, later: &Bucket) {
+    fn join(&mut self, later: &Bucket<S>) {
         self.high = self.high.max(later.high);
         self.low = self.low.min(later.low);
-        self.volume = self.volume.saturating_add(later.volume);
-        self.value = self.value.saturating_add(later.value);
+        self.volume = self.volume.plus(later.volume);
+        self.value = self.value.plus(later.value);
         self.count += later.count;
         self.last = later.last;
     }
@@ -124,9 +126,10 @@ impl Bucket {
 
 /// One market's window.
 #[derive(Clone, Debug)]
-struct Window {
+pub(super) struct Window<S> {
     /// Oldest first.
-    buckets: VecDeque<Bucket>,
+    buckets: VecDeque<Bucket<S>>,
+    least_ms: i64,
     step_ms: i64,
     volume: i128,
     value: i128,
@@ -134,11 +137,13 @@ struct Window {
     extremes: Extremes,
 }
 
-impl Window {
-    fn new() -> Window {
+impl<S: Sum> Window<S> {
+    /// Whose steps are of so many milliseconds at least.
+    pub(super) fn new(least_ms: i64) -> Window<S> {
         Window {
             buckets: VecDeque::new(),
-            step_ms: 1,
+            least_ms,
+            step_ms: least_ms,
             volume: 0,
             value: 0,
             count: 0,
@@ -146,22 +151,45 @@ impl Window {
         }
     }
 
+    /// As it was, its buckets and their step; `None` for what no window can be.
+    pub(super) fn of(least_ms: i64, step_ms: i64, buckets: &[Bucket<S>]) -> Option<Window<S>> {
+        let is_one = (least_ms..=DAY_MS).contains(&step_ms)
+            && buckets.len() <= BUCKETS
+            && buckets.is_sorted_by_key(|bucket| bucket.start_ms);
+        if !is_one {
+            return None;
+        }
+        let mut window = Window::new(least_ms);
+        // Each as it was: a step is for those that come.
+        buckets.iter().for_each(|bucket| window.append(bucket));
+        window.step_ms = step_ms;
+        Some(window)
+    }
+
+    pub(super) fn step_ms(&self) -> i64 {
+        self.step_ms
+    }
+
+    pub(super) fn buckets(&self) -> &VecDeque<Bucket<S>> {
+        &self.buckets
+    }
+
     /// Takes in what is later than all before it, or of the newest step, and keeps the number of buckets in bounds.
-    fn put(&mut self, bucket: &Bucket) {
+    pub(super) fn put(&mut self, bucket: &Bucket<S>) {
         self.append(bucket);
         if self.buckets.len() > BUCKETS {
             let joined = std::mem::take(&mut self.buckets);
-            *self = Window { step_ms: self.step_ms * 2, ..Window::new() };
+            *self = Window { step_ms: self.step_ms * 2, ..Window::new(self.least_ms) };
             joined.iter().for_each(|bucket| self.append(bucket));
-        } else if self.step_ms > 1 && self.buckets.len() < BUCKETS / 8 {
+        } else if self.step_ms > self.least_ms && self.buckets.len() < BUCKETS / 8 {
             self.step_ms /= 2;
         }
     }
 
-    fn append(&mut self, bucket: &Bucket) {
+    fn append(&mut self, bucket: &Bucket<S>) {
         let start_ms = bucket.start_ms - bucket.start_ms.rem_euclid(self.step_ms);
-        self.volume += i128::from(bucket.volume);
-        self.value += i128::from(bucket.value);
+        self.volume = self.volume.plus(bucket.volume.into());
+        self.value = self.value.plus(bucket.value.into());
         self.count += bucket.count;
         match self.buckets.back_mut().filter(|last| last.start_ms >= start_ms) {
             Some(last) => last.join(bucket),
@@ -172,18 +200,27 @@ impl Window {
     }
 
     /// Lets go of what lies before the day that ends now.
-    fn advance(&mut self, now_ms: i64) {
+    pub(super) fn advance(&mut self, now_ms: i64) {
         let start_ms = now_ms - DAY_MS;
+        let (held, was_full) = (self.buckets.len(), self.value == i128::MAX);
         while let Some(old) = self.buckets.front().filter(|bucket| bucket.start_ms < start_ms) {
-            self.volume -= i128::from(old.volume);
-            self.value -= i128::from(old.value);
+            self.volume -= old.volume.into();
+            self.value -= old.value.into();
             self.count -= old.count;
             self.buckets.pop_front();
+        }
+        if self.buckets.len() == held {
+            return;
+        }
+        if was_full {
+            // How much more it stood for is not known.
+            self.value = self.buckets.iter().fold(0, |sum, bucket| sum.plus(bucket.value.into()));
         }
         self.extremes.advance(start_ms);
     }
 
-    fn day(&self, quiet: Ticker24h, now_ms: i64) -> Ticker24h {
+    /// The day that ends now; what a quiet one is like says the prices where nobody traded.
+    pub(super) fn day(&self, quiet: Ticker24h, now_ms: i64) -> Ticker24h {
         let start_ms = now_ms - DAY_MS;
         let gone = self.buckets.partition_point(|bucket| bucket.start_ms < start_ms);
         let (Some(first), Some(last)) = (self.buckets.get(gone), self.buckets.back()) else { return quiet };
@@ -195,77 +232,27 @@ impl Window {
             volume: self.volume,
             value: self.value,
             count: self.count,
-            ids: Some((first.first, last.last)),
+            ids: (last.last > 0).then_some((first.first, last.last)),
             ..quiet
         };
         for old in self.buckets.range(..gone) {
-            day.volume -= i128::from(old.volume);
-            day.value -= i128::from(old.value);
+            day.volume -= old.volume.into();
+            day.value -= old.value.into();
             day.count -= old.count;
         }
         day
     }
 }
 
-/// The windows of all markets.
-#[derive(Clone, Debug, Default)]
-pub struct Days(Vec<Window>);
-
-impl Days {
-    pub(super) fn traded(&mut self, trade: &event::PerpetualTrade, time_ms: i64) {
-        let index = place(trade.market);
-        if index >= self.0.len() {
-            self.0.resize_with(index + 1, Window::new);
-        }
-        let window = &mut self.0[index];
-        window.advance(time_ms);
-        window.put(&Bucket {
-            start_ms: time_ms,
-            open: trade.price,
-            high: trade.price,
-            low: trade.price,
-            volume: trade.quantity,
-            value: trade.value,
-            count: 1,
-            first: trade.trade,
-            last: trade.trade,
-        });
+layouts! {
+    /// Trades of one step of a rolling day.
+    BucketV1 of Bucket<i64> {
+        start_ms: i64, open: i64, high: i64, low: i64, volume: i64, value: i64, count: u64, first: u64, last: u64,
     }
+}
 
-    /// Time passes, also where nobody trades.
-    pub(super) fn advance(&mut self, index: usize, time_ms: i64) {
-        if let Some(window) = self.0.get_mut(index) {
-            window.advance(time_ms);
-        }
-    }
-
-    pub(super) fn save(&self, writer: &mut Writer<'_>) {
-        writer.count(self.0.len());
-        for window in &self.0 {
-            writer.i64(window.step_ms);
-            writer.records(window.buckets.iter());
-        }
-    }
-
-    pub(super) fn load(reader: &mut Reader<'_>) -> Result<Days, LoadError> {
-        let mut days = Days::default();
-        for _ in 0..reader.count()? {
-            let step_ms = reader.i64()?;
-            if !(1..=DAY_MS).contains(&step_ms) {
-                return Err(reader.bad("step"));
-            }
-            let buckets: Vec<Bucket> = reader.records()?;
-            if buckets.len() > BUCKETS || !buckets.is_sorted_by_key(|bucket| bucket.start_ms) {
-                return Err(reader.bad("window"));
-            }
-            let mut window = Window::new();
-            // Each as it was: a step is for those that come.
-            buckets.iter().for_each(|bucket| window.append(bucket));
-            window.step_ms = step_ms;
-            days.0.push(window);
-        }
-        Ok(days)
-    }
+stored! {
+    Bucket<i64> as Buckets: BucketV1;
 }
 
 #[cfg(test)]
@@ -284,14 +271,14 @@ mod tests {
         ids: None,
     };
 
-    fn bucket(id: u64, start_ms: i64, price: Price) -> Bucket {
-        let (open, high, low) = (price, price, price);
-        Bucket { start_ms, open, high, low, volume: 3, value: price * 3, count: 1, first: id, last: id }
+    fn bucket(id: u64, start_ms: i64, price: Price) -> Bucket<i64> {
+        Bucket::of(start_ms, price, 3, price * 3, id)
     }
 
     /// The same, looking at every trade.
-    fn naive(trades: &[Bucket], now_ms: i64) -> Ticker24h {
-        let within: Vec<&Bucket> = trades.iter().filter(|trade| trade.start_ms >= now_ms - DAY_MS).collect();
+    fn naive(trades: &[Bucket<i64>], now_ms: i64) -> Ticker24h {
+        let within: Vec<&Bucket<i64>> =
+            trades.iter().filter(|trade| trade.start_ms >= now_ms - DAY_MS).collect();
         let (Some(first), Some(last)) = (within.first(), within.last()) else { return QUIET };
         Ticker24h {
             open: first.open,
@@ -325,7 +312,7 @@ mod tests {
 
     #[test]
     fn it_is_that_of_every_trade_to_the_millisecond() {
-        let (mut window, mut trades) = (Window::new(), Vec::new());
+        let (mut window, mut trades) = (Window::new(1), Vec::new());
         let (mut now_ms, mut seed) = (1_700_000_000_000_i64, 12_345_u64);
         for id in 1..=4_000 {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -339,15 +326,16 @@ mod tests {
                 assert_eq!(window.day(QUIET, now_ms + later), naive(&trades, now_ms + later), "{id} {later}");
             }
         }
-        let mut bytes = Vec::new();
-        Days(vec![window.clone()]).save(&mut Writer(&mut bytes));
-        let loaded = Days::load(&mut Reader::new(&bytes)).expect("it was saved");
-        assert_eq!(loaded.0[0].day(QUIET, now_ms), window.day(QUIET, now_ms));
+        let kept = window.buckets().iter().copied().collect::<Vec<_>>();
+        let loaded = Window::of(1, window.step_ms(), &kept).expect("it was one");
+        assert_eq!(loaded.day(QUIET, now_ms), window.day(QUIET, now_ms));
+        assert!(Window::of(1, 0, &kept).is_none() && Window::of(1, DAY_MS + 1, &kept).is_none());
+        assert!(Window::of(1, 1, &kept.iter().rev().copied().collect::<Vec<_>>()).is_none());
     }
 
     #[test]
     fn a_busy_day_has_a_bound() {
-        let mut window = Window::new();
+        let mut window = Window::new(1);
         let trades = 3 * BUCKETS as u64;
         (1..=trades)
             .for_each(|id| window.put(&bucket(id, 1_700_000_000_000 + id as i64, 100 + id as i64 % 9)));
