@@ -22,6 +22,7 @@ while read -r command; do
         'scripts/soak.sh --minutes 40' | scripts/peers.sh | scripts/counts.sh | scripts/replay.sh | scripts/open_venue.sh | scripts/dist.sh) ;;
         'cargo run --profile dist -p ringside-bench-'*) ;;
         'ringside settings --explain') settings=$command ;;
+        scripts/cluster.sh) cluster=$command ;;
         'pip install ccxt') ;; # A pinned one is installed below.
         'cargo test -r -p ringside-'*)
             test=${command##* } package=${command#*ringside-}
@@ -123,3 +124,17 @@ begin
 stop TERM
 "$ringside" verify "$folder/data"
 echo "README: a demo in a new folder begins with twelve hours of candles, which outlive a kill -9"
+
+# Three processes: one of them comes to lead.
+said=$(mktemp)
+RINGSIDE_PORT=17401 $cluster "$ringside" >"$said" 2>&1 &
+three=$!
+for _ in {1..150}; do
+    ! grep -q "leads" "$said" || break
+    sleep 0.2
+done
+kill $three
+wait $three 2>/dev/null || true
+grep -q "leads" "$said" || { cat "$said"; exit 1; }
+rm -f "$said"
+echo "README: three processes, one of which leads"

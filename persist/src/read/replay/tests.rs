@@ -243,7 +243,7 @@ fn what_this_version_does_not_know_is_refused() {
         ("a schema to come", record, schema, SCHEMA as u8 + 1),
         ("a schema before the segment's", record, schema, SCHEMA as u8 - 1),
         ("a kind to come", record, kind, 0xee),
-        ("a seal that says more", seal, reserved, 1),
+        ("a seal that says more", seal, reserved + 8, 1),
         ("a seal that says more", seal, SEAL_LEN - 1, 1),
     ];
     for (what, at, byte, value) in cases {
