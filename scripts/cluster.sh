@@ -2,23 +2,22 @@
 # Three members of a cluster on this machine, for a look: kill one and see who leads. Ends with Ctrl-C, and keeps nothing.
 #
 #   scripts/cluster.sh [<ringside>]
-# RINGSIDE_PORT is the first of six ports in a row (7401).
+# CLUSTER_PORT is the first of six ports in a row (7401).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/exchange.sh
 build_exchange "${1:-}"
 folder=$(mktemp -d)
-port=${RINGSIDE_PORT:-7401}
+port=${CLUSTER_PORT:-7401}
 trap 'kill $(jobs -p) 2>/dev/null || true; wait 2>/dev/null || true; rm -rf "$folder"' EXIT
 export RINGSIDE_JWT_SECRET=a-secret-of-three-processes-for-a-look
 export RINGSIDE_KEY_ENCRYPTION_KEY RINGSIDE_ADMIN_KEY=administrator-of-three-processes RINGSIDE_CLUSTER_MEMBERS=
 RINGSIDE_KEY_ENCRYPTION_KEY=$(printf '11%.0s' {1..32})
 
-member() {
-    local number=$1
-    shift
-    RINGSIDE_DATA_DIR=$folder/$number RINGSIDE_LISTEN=127.0.0.1:$((port + number - 1)) RINGSIDE_CLUSTER_MEMBER=$number \
-        RINGSIDE_CLUSTER_LISTEN=127.0.0.1:$((port + number + 2)) "$ringside" "$@"
+# What member $1 is started with.
+settings() {
+    vars=(RINGSIDE_DATA_DIR="$folder/$1" RINGSIDE_LISTEN=127.0.0.1:$((port + $1 - 1)) RINGSIDE_CLUSTER_MEMBER="$1"
+        RINGSIDE_CLUSTER_LISTEN=127.0.0.1:$((port + $1 + 2)))
 }
 
 members=
@@ -29,11 +28,13 @@ done
 RINGSIDE_CLUSTER_MEMBERS=$members
 cluster=()
 for number in 1 2 3; do
-    said=$(member $number cluster init "${cluster[@]}")
+    settings $number
+    said=$(env "${vars[@]}" "$ringside" cluster init "${cluster[@]}")
     cluster=(--cluster "$(grep -o 'of cluster [0-9a-f]*' <<<"$said" | cut -d' ' -f3)")
 done
 for number in 1 2 3; do
-    member $number >"$folder/$number.log" 2>&1 &
+    settings $number
+    env "${vars[@]}" "$ringside" >"$folder/$number.log" 2>&1 &
     echo "member $number: process $!, http://127.0.0.1:$((port + number - 1)), log $folder/$number.log"
 done
 leader=

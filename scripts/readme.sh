@@ -127,7 +127,7 @@ echo "README: a demo in a new folder begins with twelve hours of candles, which 
 
 # Three processes: one of them comes to lead.
 said=$(mktemp)
-RINGSIDE_PORT=17401 $cluster "$ringside" >"$said" 2>&1 &
+CLUSTER_PORT=17401 $cluster "$ringside" >"$said" 2>&1 &
 three=$!
 for _ in {1..150}; do
     ! grep -q "leads" "$said" || break
