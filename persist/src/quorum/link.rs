@@ -1,6 +1,7 @@
 //! Between a leader's journaller and the consensus: what the disk of this member has goes one way, what is agreed on comes back and
 //! moves the gate.
 
+use crate::storage::Buffer;
 use crate::write::settled::{Settled, Synced};
 use crate::write::status::{JournalStatus, Position};
 use ringside_core::gate::Gate;
@@ -23,17 +24,35 @@ pub struct Link {
 struct State {
     /// Up to where this member's disk has everything.
     local: Position,
-    /// Up to where that is agreed on, and the last command up to there.
+    /// Batches up to there that were not taken up yet. Where some are missing they are read from the files.
+    given: VecDeque<Given>,
+    given_len: usize,
+    /// Up to where all is agreed on.
     agreed: Position,
-    sequence: Sequence,
     /// Who waits for an entry beside the commands, and up to where everything has to be agreed on for it.
     told: VecDeque<(Position, SyncSender<()>)>,
     is_lost: bool,
 }
 
+/// A batch that is durable here, from memory.
+pub(crate) struct Given {
+    pub(crate) start: Position,
+    pub(crate) bytes: Buffer,
+}
+
+/// Bytes of them at most.
+const GIVEN_MAX: usize = 64 << 20;
+
 impl Link {
-    pub(crate) fn new(wake: Box<dyn Fn() + Send + Sync>, agreed: Position, sequence: Sequence) -> Link {
-        let state = State { local: agreed, agreed, sequence, told: VecDeque::new(), is_lost: false };
+    pub(crate) fn new(wake: Box<dyn Fn() + Send + Sync>, agreed: Position) -> Link {
+        let state = State {
+            local: agreed,
+            given: VecDeque::new(),
+            given_len: 0,
+            agreed,
+            told: VecDeque::new(),
+            is_lost: false,
+        };
         Link {
             state: Mutex::new(state),
             changed: Condvar::new(),
@@ -81,9 +100,11 @@ impl Link {
         let _ = (self.gate.set(gate), self.status.set(status));
     }
 
-    /// Up to where this member's disk has everything.
-    pub(crate) fn local(&self) -> Position {
-        self.lock().local
+    /// Up to where this member's disk has everything, and what of it is in memory.
+    pub(crate) fn take(&self) -> (Position, VecDeque<Given>) {
+        let mut state = self.lock();
+        state.given_len = 0;
+        (state.local, std::mem::take(&mut state.given))
     }
 
     /// Everything up to `position`, whose last command is `sequence`, is agreed on.
@@ -92,7 +113,7 @@ impl Link {
         if state.is_lost || position <= state.agreed {
             return;
         }
-        (state.agreed, state.sequence) = (position, sequence);
+        state.agreed = position;
         if let Some(status) = self.status.get() {
             status.show(position);
         }
@@ -128,7 +149,16 @@ impl Settled for Link {
     }
 
     fn synced(&self, batch: &Synced<'_>) {
-        self.lock().local = batch.position();
+        let mut state = self.lock();
+        state.local = batch.position();
+        if let Some(bytes) = batch.bytes.filter(|bytes| state.given_len + bytes.len() <= GIVEN_MAX) {
+            let mut copy = Buffer::zeroed(bytes.len());
+            copy.copy_from_slice(bytes);
+            state.given_len += bytes.len();
+            let start = Position { segment: batch.header.number, offset: batch.start };
+            state.given.push_back(Given { start, bytes: copy });
+        }
+        drop(state);
         (self.wake)();
     }
 

@@ -10,6 +10,7 @@ use crate::config::{PersistConfig, Term};
 use crate::error::PersistError;
 use crate::format::record::{Class, Last};
 use crate::format::segment::{self, DATA_START, SegmentHeader};
+use crate::quorum::link::Given;
 use crate::quorum::vote::{self, Vote};
 use crate::read::replay::{Place, Reader, Step};
 use crate::read::survey::{Survey, survey};
@@ -27,6 +28,7 @@ use ringside_core::gate::Gate;
 use ringside_core::ids::Sequence;
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Where a batch ends, and what goes on from there.
@@ -378,20 +380,17 @@ impl Log {
 
     /// Gives its files up: a leader's journaller writes to them from now on.
     pub(crate) fn lend(&mut self) {
-        self.copier = Copier::new(
-            self.storage.clone(),
-            &self.config,
-            self.status.clone(),
-            Arc::new(Gate::new(0)),
-            false,
-            self.copier.end.take(),
-        );
+        self.copier.rest();
     }
 
-    /// Reads what the leader's journaller has written up to `until`, batch by batch.
+    /// What the leader's journaller has written up to `until`, batch by batch: what is `given` from memory, the rest from the files.
     ///
     /// Errors: I/O; it is not what a journaller writes.
-    pub(crate) fn found(&mut self, until: Position) -> Result<Vec<Found>, PersistError> {
+    pub(crate) fn found(
+        &mut self,
+        until: Position,
+        mut given: VecDeque<Given>,
+    ) -> Result<Vec<Found>, PersistError> {
         let mut found = Vec::new();
         loop {
             let (segment, offset) = match &self.copier.end {
@@ -401,33 +400,44 @@ impl Log {
             if (Position { segment, offset }) >= until {
                 return Ok(found);
             }
-            self.find(until, &mut found)?;
+            self.find(until, &mut given, &mut found)?;
         }
     }
 
-    /// The next stretch of them: what is left of the segment, or the beginning of the next.
-    fn find(&mut self, until: Position, found: &mut Vec<Found>) -> Result<(), PersistError> {
+    /// The next stretch of them: one that is given, what is left of the segment, or the beginning of the next.
+    fn find(
+        &mut self,
+        until: Position,
+        given: &mut VecDeque<Given>,
+        found: &mut Vec<Found>,
+    ) -> Result<(), PersistError> {
         let Some(End { current, place }) = &self.copier.end else {
             unreachable!("a term begins with a batch of its own")
         };
-        let mut header = current.header;
-        let mut at = *place;
-        let begins = at.offset == header.segment_len;
+        let (mut current, mut at) = (current.clone(), *place);
+        let begins = at.offset == current.header.segment_len;
         if begins {
             let name = segment::name_of(at.last.sequence + 1);
             let file = self.storage.open(&name, Access::Read).map_err(PersistError::io("open", &name))?;
-            header = segment::read_header(file.as_ref(), &name)?.header;
+            let header = segment::read_header(file.as_ref(), &name)?.header;
             follows(&at, &header)?;
+            current = Current::open(self.storage.as_ref(), header)?;
             at = Place { index: at.index, ..Place::start_of(&header) };
             self.headers.insert(header.number, header);
         }
-        let name = header.name();
-        let file = self.storage.open(&name, Access::Read).map_err(PersistError::io("open", &name))?;
-        let limit = if header.number == until.segment { until.offset } else { header.segment_len };
-        let mut bytes = Buffer::zeroed((limit - at.offset) as usize);
-        file.read_at(at.offset, &mut bytes).map_err(PersistError::io("read", &name))?;
+        let header = current.header;
+        let here = Position { segment: header.number, offset: at.offset };
+        while given.pop_front_if(|given| given.start < here).is_some() {}
+        let bytes = match given.pop_front_if(|given| given.start == here) {
+            Some(Given { bytes, .. }) => bytes,
+            None => {
+                let limit = if header.number == until.segment { until.offset } else { header.segment_len };
+                read(self.storage.as_ref(), &current.name, at.offset..limit)
+                    .map_err(PersistError::io("read", &current.name))?
+            }
+        };
         let (start, len) = (at.offset, bytes.len());
-        let mut reader = Reader::of_bytes(file, header, at, bytes, len);
+        let mut reader = Reader::of_bytes(current.file.clone(), header, at, bytes, len);
         let mut ends = Vec::new();
         loop {
             let is_seal = match reader.step()? {
@@ -456,7 +466,7 @@ impl Log {
             self.ahead.push_back(At::of(&header, &place));
             (from, at) = (place.offset, place);
         }
-        self.copier.end = Some(End { current: Current::open(self.storage.as_ref(), header)?, place: end });
+        self.copier.end = Some(End { current, place: end });
         Ok(())
     }
 
@@ -475,12 +485,7 @@ impl Log {
             _ => DATA_START,
         };
         let name = header.name();
-        let read = self.storage.open(&name, Access::Read).and_then(|file| {
-            let mut bytes = Buffer::zeroed((at.end - start) as usize);
-            file.read_at(start, &mut bytes)?;
-            Ok(bytes)
-        });
-        match read {
+        match read(self.storage.as_ref(), &name, start..at.end) {
             Ok(bytes) => entry.data = bytes.to_vec().into(),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 // It went with its segment, and so did what is before it.
@@ -561,6 +566,13 @@ impl raft::Storage for Log {
     fn snapshot(&self, _request_index: u64, _to: u64) -> raft::Result<Snapshot> {
         Err(raft::Error::Store(StorageError::SnapshotTemporarilyUnavailable))
     }
+}
+
+/// Bytes of a file, whole blocks.
+fn read(storage: &dyn Storage, name: &str, range: Range<u64>) -> std::io::Result<Buffer> {
+    let mut bytes = Buffer::zeroed((range.end - range.start) as usize);
+    storage.open(name, Access::Read)?.read_at(range.start, &mut bytes)?;
+    Ok(bytes)
 }
 
 /// The last command up to `at`.

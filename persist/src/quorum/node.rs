@@ -181,7 +181,7 @@ impl Node {
         let at = self.log().at(self.agreed);
         let position = at.map_or(Position { segment: 0, offset: 0 }, |at| at.position());
         self.raft.mut_store().lend();
-        let link = Arc::new(Link::new(wake, position, sequence_at(at)));
+        let link = Arc::new(Link::new(wake, position));
         self.link = Some(link.clone());
         link
     }
@@ -254,8 +254,8 @@ impl Node {
             self.end();
             return Ok(true);
         }
-        let until = link.local();
-        let found = self.raft.mut_store().found(until)?;
+        let (until, given) = link.take();
+        let found = self.raft.mut_store().found(until, given)?;
         let is_any = !found.is_empty();
         for batch in found {
             let next = self.raft.raft.raft_log.last_index() + 1;

@@ -94,6 +94,11 @@ impl Copier {
         Ok(())
     }
 
+    /// Somebody else writes from now on: spares are given up.
+    pub(crate) fn rest(&mut self) {
+        (self.pool, self.pool_len) = (None, 0);
+    }
+
     /// Begins the segment whose first block is `block`: segment `number` of journal `journal_id`. The first of all, or `since` is the
     /// sequence of a snapshot that it must reach back to.
     ///

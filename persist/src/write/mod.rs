@@ -1,8 +1,8 @@
 //! Commands onto the disk.
 //!
 //! - [`encoder`]: commands into batches. [`journal`]: the agent that writes them, with threads that flush and one that makes
-//!   segments ahead of need. `copy`: a journal that another host wrote. [`side`]: entries beside the commands, handed over and told of. [`status`]: how it fares. `settled`: who is
-//!   told.
+//!   segments ahead of need. `copy`: a journal that another host wrote. [`side`]: entries beside the commands, handed over and told of.
+//!   [`status`]: how it fares. `settled`: who is told.
 
 pub(crate) mod append;
 pub(crate) mod copy;

@@ -1,5 +1,5 @@
 //! Who is told what became of commands and batches. Alone that is the gate; with a mirror, who gives it the batches and moves
-//! the gate by the lesser of both.
+//! the gate by the lesser of both; in a cluster, who proposes them and moves it by what is agreed on.
 
 use crate::format::segment::SegmentHeader;
 use crate::write::status::Position;
