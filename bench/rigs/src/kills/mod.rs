@@ -10,6 +10,8 @@
 //! trader's program would: each must have happened once, before the kill or now. `/fapi` has no such keys: there they are
 //! looked up by their names first.
 
+use anyhow::{Result, bail};
+
 pub mod audit;
 pub mod futures;
 pub mod ledger;
@@ -36,3 +38,59 @@ pub const CREDIT: i128 = 1_000_000_000;
 
 /// One whole unit of a token.
 pub const UNIT: i128 = 10i128.pow(AMOUNT_DECIMALS);
+
+/// Where an order stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Rests or waits, nothing traded.
+    Open,
+    /// Part traded.
+    PartiallyFilled,
+    /// Traded whole.
+    Filled,
+    /// Ended by its owner, or as a rest that may not stay.
+    Canceled,
+    /// Ended by a rule.
+    Expired,
+    /// Ended since it would have traded with its own account.
+    ExpiredInMatch,
+    /// Refused, and kept.
+    Rejected,
+}
+
+/// An order as it is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// Its number.
+    pub order: u64,
+    /// See there.
+    pub status: Status,
+    /// As ordered, or as changed since, 10^-8.
+    pub quantity: i64,
+    /// Executed so far, 10^-8.
+    pub filled: i64,
+}
+
+/// What became of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was carried out, and this is how the order stood then; nothing: a rule refused it.
+    Answered(Option<Shown>),
+    /// 503: nothing was done, says the exchange, and why.
+    Refused(String),
+    /// Nobody answers, or not what became of it.
+    Lost,
+}
+
+impl Outcome {
+    /// Whether there was an answer.
+    ///
+    /// Errors: a refusal, which an exchange that is alone and has room has no reason for.
+    pub fn is_answered(&self) -> Result<bool> {
+        match self {
+            Outcome::Answered(_) => Ok(true),
+            Outcome::Refused(why) => bail!("refused: {why}"),
+            Outcome::Lost => Ok(false),
+        }
+    }
+}
