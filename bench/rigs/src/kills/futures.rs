@@ -4,7 +4,7 @@
 //! `/fapi` has no idempotency keys. What was not answered is looked up by the client's own name for the order, and sent again
 //! only where the exchange knows nothing of it, as programs for this API do.
 
-use super::{Outcome, Shown, Status};
+use super::{Outcome, SEQUENCE, Shown, Status};
 use anyhow::{Context, Result, bail, ensure};
 use ringside_bench::op::Random;
 use ringside_load::connection::Connection;
@@ -322,14 +322,15 @@ impl FuturesTrader {
         self.open.get(at).copied()
     }
 
-    /// The order as a host shows it; nothing where it does not know it, or not the key.
-    pub async fn look(&self, connection: &mut Connection, id: u64) -> Result<Option<Shown>> {
+    /// The order as a host shows it, and the sequence that its answer names; nothing where it does not know the order, or not the key.
+    pub async fn look(&self, connection: &mut Connection, id: u64) -> Result<Option<(Shown, Option<u64>)>> {
         let request = self.signing.request("GET", "/v1/order", &format!("symbol={SYMBOL}&orderId={id}"))?;
         let Ok(answer) = connection.call(&request).await else { return Ok(None) };
         if answer.status != 200 {
             return Ok(None);
         }
-        shown(&serde_json::from_slice(answer.body)?).map(Some)
+        let named = answer.header(SEQUENCE).and_then(|value| value.parse().ok());
+        Ok(Some((shown(&serde_json::from_slice(answer.body)?)?, named)))
     }
 
     fn choose(&mut self) -> Sent {
@@ -388,11 +389,15 @@ impl FuturesTrader {
             }
         };
         let Ok(answer) = connection.call(&request).await else { return Ok(Outcome::Lost) };
+        let is_behind = answer.header(SEQUENCE).is_some();
         let (status, body) = (answer.status, answer.body.to_vec());
         let said = || format!("{sent:?} was answered {status} {}", String::from_utf8_lossy(&body));
         if status == 503 {
             let text = String::from_utf8_lossy(&body).into_owned();
             return Ok(if text.contains(UNKNOWN) { Outcome::Lost } else { Outcome::Refused(text) });
+        }
+        if is_behind && status != 200 {
+            return Ok(Outcome::Behind(said()));
         }
         let told = match status {
             200 => Some(shown(&serde_json::from_slice(&body).with_context(said)?)?),

@@ -33,6 +33,9 @@ pub const MAKER_FEE_BPS: u32 = 5;
 /// Basis points of arriving orders.
 pub const TAKER_FEE_BPS: u32 = 10;
 
+/// The header by which an answer names the sequence that it shows.
+pub const SEQUENCE: &str = "x-ringside-sequence";
+
 /// What every account starts with, whole units of both tokens.
 pub const CREDIT: i128 = 1_000_000_000;
 
@@ -78,6 +81,8 @@ pub enum Outcome {
     Answered(Option<Shown>),
     /// 503: nothing was done, says the exchange, and why.
     Refused(String),
+    /// Nothing was done, by a host that follows: it judged as of the sequence that its answer names, and may be behind.
+    Behind(String),
     /// Nobody answers, or not what became of it.
     Lost,
 }
@@ -89,7 +94,7 @@ impl Outcome {
     pub fn is_answered(&self) -> Result<bool> {
         match self {
             Outcome::Answered(_) => Ok(true),
-            Outcome::Refused(why) => bail!("refused: {why}"),
+            Outcome::Refused(why) | Outcome::Behind(why) => bail!("refused: {why}"),
             Outcome::Lost => Ok(false),
         }
     }

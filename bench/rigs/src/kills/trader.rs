@@ -1,6 +1,6 @@
 //! One account: places and cancels as fast as it is answered, and remembers what it was told.
 
-use super::{Outcome, PRICE_DECIMALS, QUANTITY_DECIMALS, SYMBOL, Shown, Status};
+use super::{Outcome, PRICE_DECIMALS, QUANTITY_DECIMALS, SEQUENCE, SYMBOL, Shown, Status};
 use anyhow::{Context, Result, bail, ensure};
 use ringside_bench::op::Random;
 use ringside_load::api::{self, FillAnswer, OrderAnswer};
@@ -213,10 +213,14 @@ impl Trader {
         let Ok(answer) = connection.call(&request).await else { return Ok(Outcome::Lost) };
         let is_replayed =
             answer.head.windows(20).any(|part| part.eq_ignore_ascii_case(b"idempotency-replayed"));
+        let is_behind = answer.header(SEQUENCE).is_some();
         let (status, body) = (answer.status, answer.body.to_vec());
         let said = || String::from_utf8_lossy(&body).into_owned();
         if status == 503 {
             return Ok(Outcome::Refused(said()));
+        }
+        if is_behind && status != 200 {
+            return Ok(Outcome::Behind(said()));
         }
         // The exchange does not know itself what became of it.
         if status == 500 && said().contains("DB_ERROR") {
