@@ -162,7 +162,9 @@ impl Client for Trader {
     }
 
     /// It has an idempotency key, so it is sent again.
-    fn lost(&mut self) {}
+    fn lost(&mut self) {
+        self.sent_again += 1;
+    }
 
     async fn look(&mut self, _: &mut Connection, _: &mut Random) -> Result<Option<(Shown, Option<u64>)>> {
         Ok(None)
