@@ -11,29 +11,33 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
 use futures_util::future::try_join_all;
 use ringside_bench::op::Random;
-use ringside_load::api::{self, BASE_TOKEN, MarketText, QUOTE_TOKEN};
+use ringside_bench::report::{self, machine_facts};
+use ringside_load::api;
 use ringside_load::connection::Connection;
-use ringside_load::wallet::Wallet;
 use ringside_rigs::cluster::HOSTS;
 use ringside_rigs::cluster::field::{self, Field};
 use ringside_rigs::cluster::history::{self, Said, Verdict};
-use ringside_rigs::cluster::hosts::{Hosts, PATIENCE};
+use ringside_rigs::cluster::hosts::{self, Hosts, PATIENCE};
 use ringside_rigs::cluster::relay::Flow;
 use ringside_rigs::cluster::serial::Replay;
 use ringside_rigs::kills::audit::Audit;
-use ringside_rigs::kills::futures::{self, FuturesTrader};
+use ringside_rigs::kills::enter;
+use ringside_rigs::kills::futures::FuturesTrader;
 use ringside_rigs::kills::ledger::LedgerAudit;
 use ringside_rigs::kills::trader::Trader;
-use ringside_rigs::kills::{CREDIT, MAKER_FEE_BPS, SYMBOL, TAKER_FEE_BPS};
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs::File;
-use std::io::Write;
+use std::io::Write as _;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 #[derive(Parser)]
-#[command(about = "Does to three processes that agree whatever may happen to them, under load, and looks for what was lost")]
+#[command(
+    about = "Does to three processes that agree whatever may happen to them, under load, and looks for what was lost"
+)]
 struct Arguments {
     /// Rounds, with one fault each.
     #[arg(long, default_value_t = 300)]
@@ -59,7 +63,12 @@ struct Arguments {
     /// These faults alone, by their words.
     #[arg(long)]
     only: Vec<String>,
+    #[command(flatten)]
+    report: report::Arguments,
 }
+
+/// How often members are asked whom they follow.
+const WATCH: Duration = Duration::from_millis(50);
 
 /// What happens in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -179,6 +188,8 @@ async fn run(arguments: &Arguments, seed: u64) -> Result<()> {
         // Lists come from the archive as soon as there is something in it.
         ("history_window", "100"),
         ("acknowledge", &arguments.acknowledge),
+        // A leader that is deposed holds the orders that it can no longer answer for so long, and is no member meanwhile.
+        ("request_timeout", "2s"),
         // In a round that fails it is what tells why.
         ("log", "info"),
     ];
@@ -187,7 +198,7 @@ async fn run(arguments: &Arguments, seed: u64) -> Result<()> {
     let mut hosts = Hosts::make(&program, &folder.0, data, settings)?;
     let result = Venue::open(arguments, seed, &mut hosts).await;
     let result = match result {
-        Ok(venue) => venue.rounds(arguments, &faults, &mut hosts).await,
+        Ok(venue) => venue.rounds(arguments, seed, &faults, &mut hosts).await,
         Err(error) => Err(error),
     };
     result.with_context(|| format!("their last words:\n{}", hosts.log_tails()))
@@ -204,6 +215,10 @@ struct Venue {
     field: Field,
     small_disk: Option<PathBuf>,
     figures: Figures,
+    /// Whom members follow in which term, as their figures say.
+    heard: BTreeMap<u64, u64>,
+    /// What was last said of how far it is.
+    said: String,
 }
 
 /// What it came to.
@@ -230,13 +245,11 @@ impl Venue {
         for host in 0..HOSTS {
             hosts.start(host)?;
         }
-        let wallets = |seed, count| (0..count).map(|number| Wallet::from_seed(seed, number)).collect::<Vec<_>>();
-        let spot = wallets(seed, arguments.traders);
-        let perpetual = wallets(!seed, arguments.futures);
+        let [spot, perpetual] = enter::wallets(seed, [arguments.traders, arguments.futures]);
         let leader = hosts.leader().await?;
         let mut connection = Connection::open(hosts.addresses[leader]).await?;
-        let traders = traders(&mut connection, hosts.admin_key(), &spot, seed).await?;
-        let futures = futures_traders(&mut connection, hosts.admin_key(), &perpetual, seed).await?;
+        let traders = enter::traders(&mut connection, hosts.admin_key(), &spot, seed).await?;
+        let futures = enter::futures_traders(&mut connection, hosts.admin_key(), &perpetual, seed).await?;
         // A follower learns at its next start of the keys that were made since its last.
         hosts.all_caught_up().await?;
         for host in 0..HOSTS {
@@ -255,10 +268,18 @@ impl Venue {
             field: Field::new(hosts.addresses),
             small_disk: arguments.small_disk.clone(),
             figures: Figures::default(),
+            heard: BTreeMap::new(),
+            said: String::new(),
         })
     }
 
-    async fn rounds(mut self, arguments: &Arguments, faults: &[Fault], hosts: &mut Hosts) -> Result<()> {
+    async fn rounds(
+        mut self,
+        arguments: &Arguments,
+        seed: u64,
+        faults: &[Fault],
+        hosts: &mut Hosts,
+    ) -> Result<()> {
         let begun = Instant::now();
         let mut ahead: Vec<Fault> = Vec::new();
         for round in 1..=arguments.rounds {
@@ -276,15 +297,20 @@ impl Venue {
             self.look(hosts).await.with_context(in_round)?;
             *self.figures.rounds.entry(fault).or_default() += 1;
             if round % 20 == 0 || round == arguments.rounds {
-                self.report(round, begun.elapsed());
+                self.said = self.report(round, begun.elapsed());
+                // The last one stands in the report.
+                if round < arguments.rounds {
+                    print!("{}", self.said);
+                }
             }
         }
-        self.end(hosts).await
+        self.end(hosts, &again(arguments, seed), &arguments.report).await
     }
 
     /// Lets all trade and read, and the fault happen meanwhile.
     async fn strike(&mut self, fault: Fault, hosts: &mut Hosts) -> Result<()> {
-        let Venue { random, traders, futures, field, figures, small_disk, .. } = self;
+        let Venue { random, traders, futures, field, figures, small_disk, heard, .. } = self;
+        let addresses = hosts.addresses;
         let field = &*field;
         field.is_over.set(false);
         let mut seed = || Random::new(random.next_u64());
@@ -299,16 +325,19 @@ impl Venue {
         let perpetual = try_join_all(perpetual.into_iter().map(async |(trader, (client, mut random))| {
             field::roam(field, trader, client, &mut random).await
         }));
-        let readers = try_join_all(readers.into_iter().map(async |(host, (client, mut random))| {
-            field::read(field, host, client, &mut random).await
-        }));
-        let mut happening = Happening { random: seed(), hosts, field, figures, small_disk: small_disk.as_deref() };
+        let readers =
+            try_join_all(readers.into_iter().map(async |(host, (client, mut random))| {
+                field::read(field, host, client, &mut random).await
+            }));
+        let mut happening =
+            Happening { random: seed(), hosts, field, figures, small_disk: small_disk.as_deref() };
         let striking = async {
             let result = happening.fault(fault).await;
             field.is_over.set(true);
             result
         };
-        tokio::try_join!(spot, perpetual, readers, striking).map(drop)
+        let watching = watch(field, addresses, heard);
+        tokio::try_join!(spot, perpetual, readers, striking, watching).map(drop)
     }
 
     /// All is quiet: everything acknowledged is looked up, and every answer compared with the journal of one of them.
@@ -336,17 +365,30 @@ impl Venue {
         self.figures.verdict.add(verdict);
         ensure!(count == 0, "the history does not hold, {count} times:\n  {violations}");
         let terms = hosts.terms()?;
+        for (term, leader) in &self.heard {
+            // One that was elected and lost it before its engine ran says nothing.
+            let said = terms.get(term).map(|host| *host as u64 + 1);
+            ensure!(
+                said.is_none_or(|said| said == *leader),
+                "in term {term} member {said:?} led, and member {leader} was followed"
+            );
+        }
         for (_, term) in &self.replay.serial.terms {
-            ensure!(terms.contains_key(term), "term {term} is in the journal, and nobody said that it leads in it");
+            ensure!(
+                terms.contains_key(term),
+                "term {term} is in the journal, and nobody said that it leads in it"
+            );
         }
         Ok(())
     }
 
-    fn report(&self, round: u32, elapsed: Duration) {
+    fn report(&self, round: u32, elapsed: Duration) -> String {
         let spot = |of: fn(&Trader) -> u64| self.traders.iter().map(of).sum::<u64>();
         let perpetual = |of: fn(&FuturesTrader) -> u64| self.futures.iter().map(of).sum::<u64>();
         let verdict = &self.figures.verdict;
-        println!(
+        let mut text = String::new();
+        let _ = writeln!(
+            text,
             "{round} rounds in {:.0} s: {} answers; {} sent again, of which {} had happened; {} orders compared, {} trades; \
              {} commands replayed",
             elapsed.as_secs_f64(),
@@ -357,7 +399,8 @@ impl Venue {
             self.audit.trades_proven,
             self.replay.engine().sequence(),
         );
-        println!(
+        let _ = writeln!(
+            text,
             "    /fapi: {} answers; {} looked up, of which {} had happened; {} orders compared, {} trades",
             perpetual(|trader| trader.answers),
             perpetual(|trader| trader.looked_up),
@@ -365,14 +408,16 @@ impl Venue {
             self.ledger.orders_compared,
             self.ledger.trades_proven,
         );
-        println!(
+        let _ = writeln!(
+            text,
             "    history: {} answers are what replay gives, {} calls without one, {} of which had happened; {} reads, {} of a leader",
             verdict.told, verdict.unknown, verdict.had_happened, verdict.reads, verdict.leader_reads
         );
+        text
     }
 
     /// Stops all three, and compares what they have.
-    async fn end(self, hosts: &mut Hosts) -> Result<()> {
+    async fn end(self, hosts: &mut Hosts, again: &str, report: &report::Arguments) -> Result<()> {
         let leader = hosts.leader().await?;
         let mut connection = Connection::open(hosts.addresses[leader]).await?;
         let request =
@@ -392,43 +437,57 @@ impl Venue {
             let said = [verdict.stdout, verdict.stderr].concat();
             ensure!(verdict.status.success(), "verify: {}", String::from_utf8_lossy(&said));
         }
+        let mut text = format!("{}\n{again}\n{}", machine_facts(), self.said);
         let figures = self.figures;
         let rounds: Vec<_> =
             figures.rounds.iter().map(|(fault, count)| format!("{count} {}", fault.words())).collect();
-        println!("faults: {}", rounds.join(", "));
-        println!(
+        let _ = writeln!(text, "faults: {}", rounds.join(", "));
+        let _ = writeln!(
+            text,
             "nothing lost, nothing doubled, no two leaders in any of {terms} terms; {compared} segments equal on all that have them, \
              ledgers equal"
         );
-        outages("a leader's death to the next acknowledgement", figures.failovers);
-        outages("a leader's cut to the next acknowledgement", figures.cut_leaders);
-        outages("a leader's stop of a second or more to the next acknowledgement", figures.stopped_leaders);
+        outages(&mut text, "a leader's death to the next acknowledgement", figures.failovers);
+        outages(&mut text, "a leader's cut to the next acknowledgement", figures.cut_leaders);
+        outages(
+            &mut text,
+            "a leader's stop of a second or more to the next acknowledgement",
+            figures.stopped_leaders,
+        );
         let verdict = figures.verdict;
-        println!(
+        let _ = writeln!(
+            text,
             "reads older than they should be: {} of a leader within {} ms of the loss of its connections, none later; {} behind those \
              of before at a host that was started anew",
             verdict.stale_after_loss,
             history::UNNOTICED / 1_000_000,
             verdict.back_over_starts
         );
-        println!("refusals of a host that follows, of what it may not have heard of yet: {}", self.field.behind.get());
-        let ended: Vec<_> = figures.ended.iter().map(|(code, count)| format!("{count} with {code}")).collect();
-        println!(
+        let _ = writeln!(
+            text,
+            "refusals of a host that follows, of what it may not have heard of yet: {}",
+            self.field.behind.get()
+        );
+        let ended: Vec<_> =
+            figures.ended.iter().map(|(code, count)| format!("{count} with {code}")).collect();
+        let _ = writeln!(
+            text,
             "members that ended by themselves: {}; full disks of a leader: {}",
             if ended.is_empty() { "none".to_owned() } else { ended.join(", ") },
             figures.full_leaders
         );
-        Ok(())
+        Ok(report.conclude("cluster_kills", &text, false)?)
     }
 }
 
-fn outages(what: &str, mut times: Vec<f64>) {
+fn outages(text: &mut String, what: &str, mut times: Vec<f64>) {
     if times.is_empty() {
         return;
     }
     times.sort_by(f64::total_cmp);
     let part = |part: f64| times[((times.len() as f64 * part).ceil() as usize).clamp(1, times.len()) - 1];
-    println!(
+    let _ = writeln!(
+        text,
         "from {what}, {} times: p50 {:.0} ms, p99 {:.0} ms, longest {:.0} ms",
         times.len(),
         part(0.5),
@@ -440,7 +499,8 @@ fn outages(what: &str, mut times: Vec<f64>) {
 /// Compares the files, as far as all have them; how many that are. What was on its way when they were killed some have, and some do not.
 fn compare(hosts: &Hosts) -> Result<usize> {
     let all = [hosts.segments(0)?, hosts.segments(1)?, hosts.segments(2)?];
-    let newest = all.iter().filter_map(|segments| segments.keys().next_back()).max().context("no segments")?;
+    let newest =
+        all.iter().filter_map(|segments| segments.keys().next_back()).max().context("no segments")?;
     let mut compared = 0;
     for (name, one) in &all[0] {
         let others = all[1..].iter().filter_map(|segments| segments.get(name)).collect::<Vec<_>>();
@@ -455,6 +515,28 @@ fn compare(hosts: &Hosts) -> Result<usize> {
     }
     ensure!(compared > 0, "they have no segment in common");
     Ok(compared)
+}
+
+/// Looks whom the members say they follow, until it is over.
+///
+/// Errors: in one term not all follow the same.
+async fn watch(field: &Field, addresses: [SocketAddr; HOSTS], heard: &mut BTreeMap<u64, u64>) -> Result<()> {
+    while !field.is_over.get() {
+        tokio::time::sleep(WATCH).await;
+        for address in addresses {
+            let names = ["ringside_cluster_term", "ringside_cluster_leader"];
+            let Some([term, leader]) = hosts::figures(address, names).await else { continue };
+            if leader == 0 {
+                continue;
+            }
+            let before = heard.insert(term, leader);
+            ensure!(
+                before.is_none_or(|before| before == leader),
+                "in term {term} members {before:?} and {leader} were followed"
+            );
+        }
+    }
+    Ok(())
 }
 
 /// One fault, under load.
@@ -659,49 +741,4 @@ fn fill(disk: &Path) -> Result<PathBuf> {
         }
     }
     Ok(path)
-}
-
-/// Lists the market; logs the traders in and credits them.
-async fn traders(
-    connection: &mut Connection,
-    admin_key: &str,
-    wallets: &[Wallet],
-    seed: u64,
-) -> Result<Vec<Trader>> {
-    let market = MarketText {
-        symbol: SYMBOL.to_string(),
-        tick_size: "0.0001".to_string(),
-        lot_size: "0.1".to_string(),
-        min_notional: "0.01".to_string(),
-        maker_fee_bps: MAKER_FEE_BPS,
-        taker_fee_bps: TAKER_FEE_BPS,
-    };
-    api::list_market(connection, admin_key, &market).await?;
-    let mut traders = Vec::new();
-    for (wallet, number) in wallets.iter().zip(0..) {
-        let token = api::login(connection, wallet).await?;
-        let key = api::create_api_key(connection, &token).await?;
-        for token in [BASE_TOKEN, QUOTE_TOKEN] {
-            api::credit(connection, admin_key, wallet, token, &CREDIT.to_string()).await?;
-        }
-        traders.push(Trader::new(number, api::key_header(&key), seed));
-    }
-    Ok(traders)
-}
-
-/// Logs the traders of the perpetual venue in and credits their wallets.
-async fn futures_traders(
-    connection: &mut Connection,
-    admin_key: &str,
-    wallets: &[Wallet],
-    seed: u64,
-) -> Result<Vec<FuturesTrader>> {
-    let mut traders = Vec::new();
-    for (wallet, number) in wallets.iter().zip(0..) {
-        let token = api::login(connection, wallet).await?;
-        let (key, secret) = api::create_signing_key(connection, &token).await?;
-        api::credit_perpetual(connection, admin_key, wallet, &futures::CREDIT.to_string()).await?;
-        traders.push(FuturesTrader::new(number, key, secret, seed));
-    }
-    Ok(traders)
 }

@@ -207,7 +207,11 @@ impl Client for FuturesTrader {
         self.put_aside();
     }
 
-    async fn look(&mut self, connection: &mut Connection, random: &mut Random) -> Result<Option<(Shown, Option<u64>)>> {
+    async fn look(
+        &mut self,
+        connection: &mut Connection,
+        random: &mut Random,
+    ) -> Result<Option<(Shown, Option<u64>)>> {
         if random.below(4) > 0 {
             return Ok(None);
         }

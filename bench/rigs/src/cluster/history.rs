@@ -355,8 +355,10 @@ fn reads(history: &History, serial: &Serial, done: &[Done], verdict: &mut Verdic
                 });
                 match is_unnoticed {
                     true => verdict.stale_after_loss += 1,
-                    false => verdict
-                        .fault("a leader's read lacks what was acknowledged before it", &(read, until, newest)),
+                    false => verdict.fault(
+                        "a leader's read lacks what was acknowledged before it",
+                        &(read, until, newest),
+                    ),
                 }
             }
         }
@@ -534,9 +536,12 @@ mod tests {
             }),
             // It names a sequence, and leads all the same: it acknowledged before and after.
             ("a leader's read lacks what was acknowledged before it", |history, _| {
-                history.reads[1] = Read { saw: Saw::Update(1), named: Some(10), client: 9, ..history.reads[1] };
+                history.reads[1] =
+                    Read { saw: Saw::Update(1), named: Some(10), client: 9, ..history.reads[1] };
             }),
-            ("a read is older than the sequence that it names", |history, _| history.reads[4].named = Some(40)),
+            ("a read is older than the sequence that it names", |history, _| {
+                history.reads[4].named = Some(40)
+            }),
             ("a client's reads run back at one host", |history, _| {
                 history.reads[4] = Read { saw: Saw::Update(0), named: None, host: 1, ..history.reads[4] };
                 history.reads[4].named = Some(1);
@@ -562,9 +567,10 @@ mod tests {
         history.losses = vec![(0, 150)];
         let verdict = check(&history, &serial);
         assert_eq!((verdict.violated, verdict.stale_after_loss), (0, 1));
-        for time in [&mut history.reads[1].begun, &mut history.reads[1].ended] {
-            *time += UNNOTICED;
-        }
+        let late = &mut history.reads[1];
+        // Of a client that has seen nothing else.
+        late.client = 9;
+        (late.begun, late.ended) = (late.begun + UNNOTICED, late.ended + UNNOTICED);
         assert_eq!(check(&history, &serial).violated, 1, "it has had its time");
     }
 

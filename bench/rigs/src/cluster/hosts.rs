@@ -250,21 +250,10 @@ impl Hosts {
         tokio::time::timeout(Duration::from_millis(500), asked).await.ok().flatten()
     }
 
-    /// A number of its page of figures.
-    pub async fn figure(&self, host: usize, name: &str) -> Option<u64> {
-        let asked = async {
-            let mut connection = Connection::open(self.addresses[host]).await.ok()?;
-            let request = api::request_at("GET", "/metrics", &api::key_header(ADMIN_KEY), None);
-            let answer = connection.call(&request).await.ok()?;
-            let page = std::str::from_utf8(answer.body).ok()?;
-            page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
-        };
-        tokio::time::timeout(Duration::from_secs(2), asked).await.ok().flatten()
-    }
-
     /// The last command that is agreed on, for all that it knows.
     pub async fn sequence(&self, host: usize) -> Option<u64> {
-        self.figure(host, "ringside_journal_durable_sequence").await
+        let [sequence] = figures(self.addresses[host], ["ringside_journal_durable_sequence"]).await?;
+        Some(sequence)
     }
 
     /// Waits until all three have everything through a command that is agreed on; which that is.
@@ -296,7 +285,8 @@ impl Hosts {
         let mut terms = BTreeMap::new();
         for host in 0..HOSTS {
             let log = std::fs::read_to_string(self.log_path(host)).unwrap_or_default();
-            let said = log.lines().filter_map(|line| line.split_once(" leads in term ")?.1.trim().parse().ok());
+            let said =
+                log.lines().filter_map(|line| line.split_once(" leads in term ")?.1.trim().parse().ok());
             for term in said {
                 let before = terms.insert(term, host);
                 if let Some(before) = before.filter(|before| *before != host) {
@@ -345,9 +335,26 @@ impl Drop for Hosts {
     }
 }
 
+/// Numbers of a host's page of figures; nothing where it does not answer, or not with all of them.
+pub async fn figures<const N: usize>(address: SocketAddr, names: [&str; N]) -> Option<[u64; N]> {
+    let asked = async {
+        let mut connection = Connection::open(address).await.ok()?;
+        let request = api::request_at("GET", "/metrics", &api::key_header(ADMIN_KEY), None);
+        let answer = connection.call(&request).await.ok()?;
+        let page = std::str::from_utf8(answer.body).ok()?;
+        let number = |name: &str| {
+            page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
+        };
+        let numbers = names.map(number);
+        numbers.iter().all(Option::is_some).then(|| numbers.map(Option::unwrap_or_default))
+    };
+    tokio::time::timeout(Duration::from_millis(500), asked).await.ok().flatten()
+}
+
 /// What a command that must succeed says.
 fn said(command: &mut Command) -> Result<String> {
-    let output = command.output().with_context(|| format!("cannot run {}", command.get_program().display()))?;
+    let output =
+        command.output().with_context(|| format!("cannot run {}", command.get_program().display()))?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     ensure!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     Ok(said)

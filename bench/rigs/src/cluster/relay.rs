@@ -102,7 +102,9 @@ async fn carry(from: TcpStream, to: SocketAddr, flow: watch::Receiver<Flow>) {
 async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut flow: watch::Receiver<Flow>) {
     let mut buffer = vec![0; 64 << 10];
     while let Ok(count @ 1..) = from.read(&mut buffer).await {
-        if flow.wait_for(|flow| *flow == Flow::Open).await.is_err() || to.write_all(&buffer[..count]).await.is_err() {
+        if flow.wait_for(|flow| *flow == Flow::Open).await.is_err()
+            || to.write_all(&buffer[..count]).await.is_err()
+        {
             return;
         }
     }

@@ -11,7 +11,8 @@ use ringside_core::command::{
     CancelOrder, CancelPerpetual, Command, Kind, ModifyPerpetual, OpenEpoch, PlaceOrder, PlacePerpetual,
 };
 use ringside_core::event::{
-    AccountCreated, Depth, Done, Event, Order, PerpetualListed, PerpetualOrder, PerpetualPlaced, PerpetualTrade,
+    AccountCreated, Depth, Done, Event, Order, PerpetualListed, PerpetualOrder, PerpetualPlaced,
+    PerpetualTrade,
 };
 use ringside_core::ids::{AccountId, Address, MarketId};
 use ringside_core::{Engine, EngineConfig};

@@ -305,7 +305,8 @@ impl FuturesTrader {
                     self.told(row, wish)?;
                 }
                 (Sent::Shorten(id, quantity), Some(row)) => {
-                    let before = self.orders.get(&id).context("only known orders are shortened")?.wish.clone();
+                    let before =
+                        self.orders.get(&id).context("only known orders are shortened")?.wish.clone();
                     let is_done = steps(&row.orig_qty)? == i128::from(quantity);
                     self.had_happened += u64::from(is_done);
                     let wish = if is_done { Wish { quantity, ..before } } else { before };

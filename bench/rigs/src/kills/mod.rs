@@ -1,6 +1,6 @@
 //! The exchange killed with -9 again and again under load, and what must be true afterwards (failure model, row 1).
 //!
-//! - [`trader`]: one account that places and cancels through the public API, and remembers every answer.
+//! - [`enter`]: how traders get in. [`trader`]: one account that places and cancels through the public API, and remembers every answer.
 //! - [`audit`]: after a restart, whether the exchange still says what it had answered: every order, fill and balance.
 //! - [`futures`], [`ledger`]: the same on the perpetual venue: an account that trades through `/fapi`, and the audit of its
 //!   orders, fills, position and wallet. [`stream_keys`]: the keys of its user stream.
@@ -13,6 +13,7 @@
 use anyhow::{Result, bail};
 
 pub mod audit;
+pub mod enter;
 pub mod futures;
 pub mod ledger;
 pub mod mirror;
@@ -79,7 +80,7 @@ pub struct Shown {
 pub enum Outcome {
     /// It was carried out, and this is how the order stood then; nothing: a rule refused it.
     Answered(Option<Shown>),
-    /// 503: nothing was done, says the exchange, and why.
+    /// Nothing was done, says the exchange, and why: it may be asked again.
     Refused(String),
     /// Nothing was done, by a host that follows: it judged as of the sequence that its answer names, and may be behind.
     Behind(String),

@@ -216,7 +216,8 @@ impl Trader {
         let is_behind = answer.header(SEQUENCE).is_some();
         let (status, body) = (answer.status, answer.body.to_vec());
         let said = || String::from_utf8_lossy(&body).into_owned();
-        if status == 503 {
+        // 409: the try before is still running there.
+        if matches!(status, 409 | 503) {
             return Ok(Outcome::Refused(said()));
         }
         if is_behind && status != 200 {
@@ -299,7 +300,12 @@ fn shown(order: &OrderAnswer) -> Result<Shown> {
         other => bail!("the status `{other}` is none"),
     };
     let order_id = order_number(&order.id).context("no UUID of an order")?;
-    Ok(Shown { order: order_id, status, quantity: parse(&order.quantity)?, filled: parse(&order.filled_qty)? })
+    Ok(Shown {
+        order: order_id,
+        status,
+        quantity: parse(&order.quantity)?,
+        filled: parse(&order.filled_qty)?,
+    })
 }
 
 fn parse(text: &str) -> Result<i64> {
