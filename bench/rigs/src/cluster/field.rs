@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 /// Longest wait for an answer, and for the next host to try.
 const ANSWER: Duration = Duration::from_millis(700);
-const NEXT: Duration = Duration::from_millis(5);
+const NEXT: Duration = Duration::from_millis(8);
 /// Longest pause between an answer and the next request of a trader that has little to be looked up.
 const PAUSE_MAX_US: u32 = 30_000;
 /// Orders to be looked up from which on pauses grow: lists show so many rows and no more.
@@ -121,6 +121,10 @@ pub trait Client {
         connection: &mut Connection,
         sent: &Self::Sent,
     ) -> impl Future<Output = Result<Outcome>>;
+    /// The host that it stays with, whatever that answers: of each host one client finds out at once when it takes orders again.
+    fn stays_with(&self) -> Option<usize> {
+        None
+    }
     /// Nobody knows what became of the last.
     fn lost(&mut self);
     /// An order of its own as a host shows it, where it looks at one now.
@@ -203,6 +207,10 @@ impl Client for FuturesTrader {
         FuturesTrader::send(self, connection, sent).await
     }
 
+    fn stays_with(&self) -> Option<usize> {
+        Some(self.number as usize).filter(|host| *host < HOSTS)
+    }
+
     fn lost(&mut self) {
         self.put_aside();
     }
@@ -234,7 +242,8 @@ pub async fn roam<C: Client>(field: &Field, trader: &mut C, client: u32, random:
             let begun = *last.get_or_insert_with(Instant::now);
             ensure!(begun.elapsed() < LAST, "{:?}: nobody takes what was begun", trader.who());
         }
-        let to = if random.below(16) == 0 { random.below(HOSTS as u32) as usize } else { host };
+        let elsewhere = (random.below(16) == 0).then(|| random.below(HOSTS as u32) as usize);
+        let to = trader.stays_with().or(elsewhere).unwrap_or(host);
         let sent = trader.next();
         let asked = C::asked(&sent).context("no number of an order")?;
         let begun = field.now();
