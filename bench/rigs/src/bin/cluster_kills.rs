@@ -248,8 +248,11 @@ impl Venue {
         let [spot, perpetual] = enter::wallets(seed, [arguments.traders, arguments.futures]);
         let leader = hosts.leader().await?;
         let mut connection = Connection::open(hosts.addresses[leader]).await?;
-        let traders = enter::traders(&mut connection, hosts.admin_key(), &spot, seed).await?;
-        let futures = enter::futures_traders(&mut connection, hosts.admin_key(), &perpetual, seed).await?;
+        let mut traders = enter::traders(&mut connection, hosts.admin_key(), &spot, seed).await?;
+        let mut futures =
+            enter::futures_traders(&mut connection, hosts.admin_key(), &perpetual, seed).await?;
+        traders.iter_mut().for_each(|trader| trader.is_of_one = false);
+        futures.iter_mut().for_each(|trader| trader.is_of_one = false);
         // A follower learns at its next start of the keys that were made since its last.
         hosts.all_caught_up().await?;
         for host in 0..HOSTS {
@@ -265,7 +268,7 @@ impl Venue {
             audit: Audit::default(),
             ledger: LedgerAudit::default(),
             replay: Replay::new(&spot, &perpetual),
-            field: Field::new(hosts.addresses),
+            field: Field::new(hosts),
             small_disk: arguments.small_disk.clone(),
             figures: Figures::default(),
             heard: BTreeMap::new(),
@@ -342,9 +345,8 @@ impl Venue {
 
     /// All is quiet: everything acknowledged is looked up, and every answer compared with the journal of one of them.
     async fn look(&mut self, hosts: &mut Hosts) -> Result<()> {
-        for (host, code) in hosts.start_ended()? {
+        for code in hosts.start_ended()? {
             *self.figures.ended.entry(code.unwrap_or(-1)).or_default() += 1;
-            self.field.lives[host].set(self.field.lives[host].get() + 1);
         }
         let leader = hosts.leader().await?;
         let mut connection = Connection::open(hosts.addresses[leader]).await?;
@@ -568,16 +570,6 @@ impl Happening<'_> {
         Ok(())
     }
 
-    fn kill(&mut self, host: usize) -> Result<()> {
-        self.hosts.kill(host)
-    }
-
-    fn start(&mut self, host: usize) -> Result<()> {
-        let life = &self.field.lives[host];
-        life.set(life.get() + 1);
-        self.hosts.start(host)
-    }
-
     /// From a time on to the next acknowledgement by another host than `but`, milliseconds.
     fn outage(&self, from: u64, but: usize) -> Option<f64> {
         let history = self.field.history.borrow();
@@ -608,26 +600,26 @@ impl Happening<'_> {
         match fault {
             Fault::KillLeader => {
                 let from = self.field.now();
-                self.kill(leader)?;
+                self.hosts.kill(leader)?;
                 let outage = self.taken_over(from, leader).await?;
                 self.figures.failovers.push(outage);
                 self.rest(0, 300).await;
-                self.start(leader)?;
+                self.hosts.start(leader)?;
             }
             Fault::KillFollower => {
-                self.kill(other)?;
+                self.hosts.kill(other)?;
                 self.some(20).await.context("without a follower")?;
-                self.start(other)?;
+                self.hosts.start(other)?;
             }
             Fault::KillTwo => {
                 let (one, two) = if self.below(3) == 0 { (other, third) } else { (leader, other) };
-                self.kill(one)?;
-                self.kill(two)?;
+                self.hosts.kill(one)?;
+                self.hosts.kill(two)?;
                 let from = self.field.now();
                 self.rest(0, 1_000).await;
                 let to = self.field.now();
-                self.start(one)?;
-                self.start(two)?;
+                self.hosts.start(one)?;
+                self.hosts.start(two)?;
                 let history = self.field.history.borrow();
                 let mut alone = history.calls.iter().filter(|call| call.begun > from && call.ended < to);
                 let taken = alone.find(|call| matches!(call.said, Said::Told(_)));
@@ -635,11 +627,11 @@ impl Happening<'_> {
             }
             Fault::KillAll => {
                 for host in 0..HOSTS {
-                    self.kill(host)?;
+                    self.hosts.kill(host)?;
                 }
                 self.rest(0, 200).await;
                 for host in 0..HOSTS {
-                    self.start(host)?;
+                    self.hosts.start(host)?;
                 }
             }
             Fault::Stop => {
@@ -697,12 +689,9 @@ impl Happening<'_> {
                 let code = tokio::time::timeout(Duration::from_secs(3), self.hosts.ends(other)).await;
                 match code {
                     Ok(code) => *self.figures.ended.entry(code?.unwrap_or(-1)).or_default() += 1,
-                    Err(_) => self.kill(other)?,
+                    Err(_) => self.hosts.kill(other)?,
                 }
                 self.some(20).await.context("without the member whose disk is lost")?;
-                for life in &self.field.lives {
-                    life.set(life.get() + 1);
-                }
                 self.hosts.replace_lost_disk(other).await?;
             }
         }

@@ -3,6 +3,7 @@
 
 use super::HOSTS;
 use super::history::{Asked, Call, History, Read, Said, Saw, Venue, Who};
+use super::hosts::Hosts;
 use crate::kills::futures::{self, FuturesTrader};
 use crate::kills::trader::{self, Trader};
 use crate::kills::{Outcome, SEQUENCE, Shown};
@@ -14,6 +15,7 @@ use serde::Deserialize;
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// Longest wait for an answer, and for the next host to try.
@@ -35,7 +37,7 @@ pub struct Field {
     /// Whether to end.
     pub is_over: Cell<bool>,
     /// How often each host was started.
-    pub lives: [Cell<u32>; HOSTS],
+    lives: Rc<[Cell<u32>; HOSTS]>,
     /// What was written down.
     pub history: RefCell<History>,
     /// Acknowledged so far: all, and orders that were placed.
@@ -47,13 +49,13 @@ pub struct Field {
 }
 
 impl Field {
-    /// Of hosts at these addresses.
-    pub fn new(addresses: [SocketAddr; HOSTS]) -> Field {
+    /// Of these hosts.
+    pub fn new(hosts: &Hosts) -> Field {
         Field {
-            addresses,
+            addresses: hosts.addresses,
             begun: Instant::now(),
             is_over: Cell::new(false),
-            lives: Default::default(),
+            lives: hosts.lives.clone(),
             history: RefCell::default(),
             acknowledged: Cell::new(0),
             placed: Cell::new(0),
@@ -246,6 +248,7 @@ pub async fn roam<C: Client>(field: &Field, trader: &mut C, client: u32, random:
         let to = trader.stays_with().or(elsewhere).unwrap_or(host);
         let sent = trader.next();
         let asked = C::asked(&sent).context("no number of an order")?;
+        let life = field.lives[to].get();
         let begun = field.now();
         let outcome = match links.to(field, to).await {
             None => None,
@@ -265,7 +268,13 @@ pub async fn roam<C: Client>(field: &Field, trader: &mut C, client: u32, random:
             Outcome::Answered(None) | Outcome::Refused(_) | Outcome::Behind(_) => Said::Refused,
             Outcome::Lost => Said::Unknown,
         };
-        field.call(Call { who: trader.who(), host: to, begun, ended: field.now(), asked, said });
+        let (who, ended) = (trader.who(), field.now());
+        field.call(Call { who, host: to, begun, ended, asked, said });
+        if let (Outcome::Answered(None), Asked::Cancel(order)) = (&outcome, asked) {
+            let saw = Saw::Gone(who.venue, order);
+            let read = Read { client, host: to, life, begun, ended, named: None, saw };
+            field.history.borrow_mut().reads.push(read);
+        }
         match outcome {
             Outcome::Answered(_) => host = to,
             Outcome::Refused(_) | Outcome::Behind(_) => {

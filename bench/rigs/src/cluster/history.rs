@@ -78,6 +78,8 @@ pub enum Saw {
     Update(u64),
     /// An order of a venue.
     Order(Venue, Shown),
+    /// That there is no such order, or no longer: so says who refuses to cancel it.
+    Gone(Venue, u64),
 }
 
 /// One read that was answered.
@@ -335,7 +337,9 @@ fn reads(history: &History, serial: &Serial, done: &[Done], verdict: &mut Verdic
     in_order.sort_by_key(|read| read.begun);
     for read in in_order {
         verdict.reads += 1;
-        let Some((from, until)) = shown_through(serial, read.saw) else {
+        let Some((from, until)) = shown_through(serial, read.saw, |sequence| {
+            begun.get(&sequence).is_none_or(|begun| *begun <= read.ended)
+        }) else {
             verdict.fault("a read shows what never was", read);
             continue;
         };
@@ -374,9 +378,18 @@ fn reads(history: &History, serial: &Serial, done: &[Done], verdict: &mut Verdic
     }
 }
 
-/// From which sequence on it was so, and from which on no longer.
-fn shown_through(serial: &Serial, saw: Saw) -> Option<(u64, u64)> {
+/// From which sequence on it was so, and from which on no longer. `may_be_known`: whether a command had been asked for in time.
+fn shown_through(serial: &Serial, saw: Saw, may_be_known: impl Fn(u64) -> bool) -> Option<(u64, u64)> {
     match saw {
+        // Not yet, or no longer: what can be so at the later time counts.
+        Saw::Gone(venue, order) => {
+            let Some(states) = serial.orders.get(&(venue, order)) else { return Some((0, u64::MAX)) };
+            let end = states.iter().find(|(_, shown)| !shown.status.is_open()).map(|(from, _)| *from);
+            match end.filter(|end| may_be_known(*end)) {
+                Some(end) => Some((end, u64::MAX)),
+                None => Some((0, states.first()?.0)),
+            }
+        }
         Saw::Update(update) => {
             let index = serial.updates.partition_point(|(_, after)| *after < update);
             let (from, found) = *serial.updates.get(index)?;
@@ -476,6 +489,8 @@ mod tests {
                 read(1, 0, [161, 162], None, 3),
                 read(2, 1, [156, 157], Some(10), 1),
                 read(2, 1, [175, 176], Some(30), 3),
+                Read { saw: Saw::Gone(Venue::Perpetual, 101), ..read(4, 0, [165, 167], None, 0) },
+                Read { saw: Saw::Gone(Venue::Perpetual, 103), ..read(4, 0, [175, 176], None, 0) },
                 Read {
                     saw: Saw::Order(Venue::Perpetual, shown(102, Status::Filled, 100)),
                     ..read(3, 1, [240, 241], Some(40), 0)
@@ -492,7 +507,7 @@ mod tests {
         let verdict = check(&history, &serial);
         assert_eq!(verdict.violations, Vec::<String>::new());
         assert_eq!((verdict.told, verdict.unknown, verdict.had_happened), (4, 3, 1));
-        assert_eq!((verdict.reads, verdict.leader_reads), (6, 3));
+        assert_eq!((verdict.reads, verdict.leader_reads), (8, 5));
     }
 
     /// Changes one thing of a sound history.
@@ -500,7 +515,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_violation_is_found() {
-        let plants: [(&str, Plant); 15] = [
+        let plants: [(&str, Plant); 16] = [
             ("acknowledged, and not in the journal", |_, serial| {
                 serial.entries.remove(1);
             }),
@@ -547,6 +562,11 @@ mod tests {
                 history.reads[4].named = Some(1);
             }),
             ("a read shows what was not asked for yet", |history, _| history.reads[0].saw = Saw::Update(2)),
+            // It was there, was acknowledged, and had not ended.
+            ("a leader's read lacks what was acknowledged before it", |history, _| {
+                history.reads[1] =
+                    Read { saw: Saw::Gone(Venue::Perpetual, 102), client: 9, ..history.reads[1] };
+            }),
             ("a read shows what never was", |history, _| history.reads[0].saw = Saw::Update(4)),
         ];
         for (index, (words, plant)) in plants.into_iter().enumerate() {

@@ -5,10 +5,12 @@ use super::relay::Relays;
 use anyhow::{Context, Result, bail, ensure};
 use ringside_load::api;
 use ringside_load::connection::Connection;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// Longest wait for whatever three processes have to come to by themselves.
@@ -31,6 +33,8 @@ pub struct Hosts {
     pub addresses: [SocketAddr; HOSTS],
     /// Between them.
     pub relays: Relays,
+    /// How often each was started.
+    pub lives: Rc<[Cell<u32>; HOSTS]>,
 }
 
 impl Hosts {
@@ -58,6 +62,7 @@ impl Hosts {
             children: [const { None }; HOSTS],
             addresses,
             relays: Relays::start(listen)?,
+            lives: Rc::default(),
         };
         let mut keys = Vec::new();
         for host in 0..HOSTS {
@@ -129,6 +134,7 @@ impl Hosts {
 
     /// Starts it.
     pub fn start(&mut self, host: usize) -> Result<()> {
+        self.lives[host].set(self.lives[host].get() + 1);
         let log = std::fs::File::options().create(true).append(true).open(self.log_path(host))?;
         let mut command = self.command(host);
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
@@ -154,12 +160,12 @@ impl Hosts {
     }
 
     /// Starts those that have ended by themselves; their exit codes.
-    pub fn start_ended(&mut self) -> Result<Vec<(usize, Option<i32>)>> {
+    pub fn start_ended(&mut self) -> Result<Vec<Option<i32>>> {
         let mut ended = Vec::new();
         for host in 0..HOSTS {
             let Some(child) = &mut self.children[host] else { continue };
             if let Some(status) = child.try_wait()? {
-                ended.push((host, status.code()));
+                ended.push(status.code());
                 self.start(host)?;
             }
         }

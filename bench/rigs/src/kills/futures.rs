@@ -4,7 +4,7 @@
 //! `/fapi` has no idempotency keys. What was not answered is looked up by the client's own name for the order, and sent again
 //! only where the exchange knows nothing of it, as programs for this API do.
 
-use super::{Outcome, SEQUENCE, Shown, Status};
+use super::{DOUBTFUL, Outcome, SEQUENCE, Shown, Status};
 use anyhow::{Context, Result, bail, ensure};
 use ringside_bench::op::Random;
 use ringside_load::connection::Connection;
@@ -157,6 +157,8 @@ pub struct FuturesTrader {
     pub orders: BTreeMap<u64, Known>,
     /// Those that no answer has ended.
     pub open: Vec<u64>,
+    /// See [`super::trader::Trader::is_of_one`].
+    pub is_of_one: bool,
     /// Ids told or asked about since the last audit.
     pub fresh: Vec<u64>,
     unanswered: Option<Sent>,
@@ -180,6 +182,7 @@ impl FuturesTrader {
             next: 1,
             orders: BTreeMap::new(),
             open: Vec::new(),
+            is_of_one: true,
             fresh: Vec::new(),
             unanswered: None,
             unsure: Vec::new(),
@@ -457,7 +460,8 @@ impl FuturesTrader {
     }
 
     fn ended(&mut self, id: u64) -> Result<()> {
-        self.orders.get_mut(&id).context("only known orders are canceled")?.status = "ended".to_owned();
+        let status = if self.is_of_one { "ended" } else { DOUBTFUL };
+        self.orders.get_mut(&id).context("only known orders are canceled")?.status = status.to_owned();
         self.open.retain(|other| *other != id);
         self.fresh.push(id);
         Ok(())

@@ -34,6 +34,9 @@ pub const MAKER_FEE_BPS: u32 = 5;
 /// Basis points of arriving orders.
 pub const TAKER_FEE_BPS: u32 = 10;
 
+/// The status of an order that is to be looked up: a host of several has said that it has ended.
+const DOUBTFUL: &str = "doubtful";
+
 /// The header by which an answer names the sequence that it shows.
 pub const SEQUENCE: &str = "x-ringside-sequence";
 
@@ -60,6 +63,13 @@ pub enum Status {
     ExpiredInMatch,
     /// Refused, and kept.
     Rejected,
+}
+
+impl Status {
+    /// Whether it rests or waits.
+    pub const fn is_open(self) -> bool {
+        matches!(self, Status::Open | Status::PartiallyFilled)
+    }
 }
 
 /// An order as it is shown.

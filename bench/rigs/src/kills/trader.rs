@@ -1,6 +1,6 @@
 //! One account: places and cancels as fast as it is answered, and remembers what it was told.
 
-use super::{Outcome, PRICE_DECIMALS, QUANTITY_DECIMALS, SEQUENCE, SYMBOL, Shown, Status};
+use super::{DOUBTFUL, Outcome, PRICE_DECIMALS, QUANTITY_DECIMALS, SEQUENCE, SYMBOL, Shown, Status};
 use anyhow::{Context, Result, bail, ensure};
 use ringside_bench::op::Random;
 use ringside_load::api::{self, FillAnswer, OrderAnswer};
@@ -110,6 +110,8 @@ pub struct Trader {
     pub orders: BTreeMap<String, Known>,
     /// Those that no answer has ended.
     pub resting: Vec<String>,
+    /// Whether one host alone answers: of several, one that has not heard of an order refuses to cancel it as one that has ended.
+    pub is_of_one: bool,
     /// Ids told or asked about since the last audit.
     pub fresh: Vec<String>,
     /// Sent, and not answered when the exchange was killed.
@@ -132,6 +134,7 @@ impl Trader {
             next: 1,
             orders: BTreeMap::new(),
             resting: Vec::new(),
+            is_of_one: true,
             fresh: Vec::new(),
             unanswered: None,
             answers: 0,
@@ -263,7 +266,8 @@ impl Trader {
                         "canceled"
                     }
                     // It ended before: filled, or canceled by the same request before the kill.
-                    404 => "ended",
+                    404 if self.is_of_one => "ended",
+                    404 => DOUBTFUL,
                     _ => bail!("trader {}: cancel of {id} was answered {status} {}", self.number, said()),
                 };
                 self.orders.get_mut(id).context("only known orders are canceled")?.status = status.to_owned();
