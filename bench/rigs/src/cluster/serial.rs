@@ -12,7 +12,7 @@ use ringside_core::command::{
 };
 use ringside_core::event::{
     AccountCreated, Depth, Done, Event, Order, PerpetualListed, PerpetualOrder, PerpetualPlaced,
-    PerpetualTrade,
+    PerpetualTrade, Trade,
 };
 use ringside_core::ids::{AccountId, Address, MarketId};
 use ringside_core::{Engine, EngineConfig};
@@ -182,17 +182,22 @@ impl Replay {
             };
             let shown = Shown { order: order.order, status, quantity: order.quantity, filled: order.filled };
             self.put(at, Venue::Perpetual, shown);
+        } else if let Some(trade) = event.get::<Trade>() {
+            // What the taker's order came to is told by itself.
+            self.traded(at, Venue::Spot, trade.maker_order, trade.quantity);
         } else if let Some(trade) = event.get::<PerpetualTrade>() {
-            for order in [trade.maker_order, trade.taker_order] {
-                let states = self.serial.orders.get(&(Venue::Perpetual, order));
-                let Some((_, mut shown)) = states.and_then(|states| states.last().copied()) else { continue };
-                shown.filled += trade.quantity;
-                let is_whole = shown.filled == shown.quantity;
-                shown.status = if is_whole { Status::Filled } else { Status::PartiallyFilled };
-                self.put(at, Venue::Perpetual, shown);
-            }
+            self.traded(at, Venue::Perpetual, trade.maker_order, trade.quantity);
+            self.traded(at, Venue::Perpetual, trade.taker_order, trade.quantity);
         }
         Ok(())
+    }
+
+    fn traded(&mut self, at: u64, venue: Venue, order: u64, quantity: i64) {
+        let states = self.serial.orders.get(&(venue, order));
+        let Some((_, mut shown)) = states.and_then(|states| states.last().copied()) else { return };
+        shown.filled += quantity;
+        shown.status = if shown.filled == shown.quantity { Status::Filled } else { Status::PartiallyFilled };
+        self.put(at, venue, shown);
     }
 
     /// How an order stands from a command on: its last word counts.
