@@ -145,7 +145,7 @@ impl Client for Trader {
     }
 
     fn next(&mut self) -> trader::Sent {
-        Trader::next(self)
+        Trader::choose_next(self)
     }
 
     fn is_waiting(&self) -> bool {
@@ -185,7 +185,7 @@ impl Client for FuturesTrader {
     }
 
     fn next(&mut self) -> futures::Sent {
-        FuturesTrader::next(self)
+        FuturesTrader::choose_next(self)
     }
 
     /// What was refused for the time being is nothing.

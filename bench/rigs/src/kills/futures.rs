@@ -265,7 +265,7 @@ impl FuturesTrader {
     }
 
     /// What is to be asked now: what was refused for the time being, or something new.
-    pub fn next(&mut self) -> Sent {
+    pub fn choose_next(&mut self) -> Sent {
         let sent = self.unanswered.take().unwrap_or_else(|| self.choose());
         self.unanswered = Some(sent.clone());
         sent

@@ -172,7 +172,7 @@ impl Trader {
     }
 
     /// What is to be asked now: what was not answered, or something new.
-    pub fn next(&mut self) -> Sent {
+    pub fn choose_next(&mut self) -> Sent {
         let sent = self.unanswered.take().unwrap_or_else(|| self.choose());
         self.unanswered = Some(sent.clone());
         sent
