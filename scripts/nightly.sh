@@ -35,7 +35,6 @@ proof "a busy exchange copied, verified and inspected, 100 times each" env RINGS
 proof "300 kills" scripts/kills.sh --seed "$SEED"
 proof "60 kills in mode written" scripts/kills.sh --cycles 60 --acknowledge written --seed "$SEED"
 proof "300 rounds of faults over three members" scripts/cluster_kills.sh --seed "$SEED"
-proof "60 rounds in mode written" scripts/cluster_kills.sh --rounds 60 --acknowledge written --seed "$SEED"
 proof "ten minutes of what strangers can send" env FUZZ_SECONDS=600 scripts/fuzz.sh
 proof "the ring under the model checker, without a bound" scripts/loom.sh
 proof "the ring under Miri, 16 schedules" env MIRI_SEEDS=16 scripts/miri.sh

@@ -18,6 +18,7 @@ use ringside_rigs::cluster::HOSTS;
 use ringside_rigs::cluster::field::{self, Field};
 use ringside_rigs::cluster::history::{self, Said, Verdict};
 use ringside_rigs::cluster::hosts::{self, Hosts, PATIENCE};
+use ringside_rigs::cluster::plants;
 use ringside_rigs::cluster::relay::Flow;
 use ringside_rigs::cluster::serial::Replay;
 use ringside_rigs::kills::audit::Audit;
@@ -57,9 +58,6 @@ struct Arguments {
     /// A small file system of its own, for the third member: rounds fill it. Without it no disk is full.
     #[arg(long)]
     small_disk: Option<PathBuf>,
-    /// What a reply waits for: durable or written.
-    #[arg(long, default_value = "durable")]
-    acknowledge: String,
     /// These faults alone, by their words.
     #[arg(long)]
     only: Vec<String>,
@@ -138,11 +136,10 @@ fn main() -> ExitCode {
 
 /// The line that runs it again, with everything that was given but folders, which the script makes.
 fn again(arguments: &Arguments, seed: u64) -> String {
-    let Arguments { rounds, traders, futures, acknowledge, only, .. } = arguments;
+    let Arguments { rounds, traders, futures, only, .. } = arguments;
     let only: String = only.iter().map(|fault| format!(" --only {fault}")).collect();
     format!(
-        "scripts/cluster_kills.sh --rounds {rounds} --seed {seed} --traders {traders} --futures {futures} \
-         --acknowledge {acknowledge}{only}"
+        "scripts/cluster_kills.sh --rounds {rounds} --seed {seed} --traders {traders} --futures {futures}{only}"
     )
 }
 
@@ -162,7 +159,7 @@ impl Drop for Folder {
 }
 
 async fn run(arguments: &Arguments, seed: u64) -> Result<()> {
-    println!("{} rounds, seed {seed}, replies wait for {}", arguments.rounds, arguments.acknowledge);
+    println!("{} rounds, seed {seed}", arguments.rounds);
     let mut faults: Vec<Fault> = Fault::ALL.into();
     if !arguments.only.is_empty() {
         faults.retain(|fault| arguments.only.iter().any(|word| word == fault.words()));
@@ -187,7 +184,6 @@ async fn run(arguments: &Arguments, seed: u64) -> Result<()> {
         ("snapshots_kept", "8"),
         // Lists come from the archive as soon as there is something in it.
         ("history_window", "100"),
-        ("acknowledge", &arguments.acknowledge),
         // A leader that is deposed holds the orders that it can no longer answer for so long, and is no member meanwhile.
         ("request_timeout", "2s"),
         // In a round that fails it is what tells why.
@@ -235,6 +231,8 @@ struct Figures {
     stopped_leaders: Vec<f64>,
     /// Of those whose disk was full, how many led.
     full_leaders: u32,
+    /// Violations that were planted into what was recorded, and found.
+    plants: BTreeMap<&'static str, u32>,
     /// Members that ended by themselves, with their codes.
     ended: BTreeMap<i32, u32>,
 }
@@ -362,6 +360,10 @@ impl Venue {
             .with_context(|| format!("member {}'s journal", whose + 1))?;
         let history = self.field.history.take();
         let verdict = history::check(&history, &self.replay.serial);
+        for (plant, is_found) in plants::found(&history, &self.replay.serial) {
+            *self.figures.plants.entry(plant).or_default() += 1;
+            ensure!(is_found, "what was planted into the history was not found: {plant}");
+        }
         self.replay.serial.entries.clear();
         let (violations, count) = (verdict.violations.join("\n  "), verdict.violated);
         self.figures.verdict.add(verdict);
@@ -469,6 +471,12 @@ impl Venue {
             text,
             "refusals of a host that follows, of what it may not have heard of yet: {}",
             self.field.behind.get()
+        );
+        let kinds = figures.plants.len();
+        let planted: u32 = figures.plants.values().sum();
+        let _ = writeln!(
+            text,
+            "planted into what was recorded, and found: {planted} violations of {kinds} kinds"
         );
         let ended: Vec<_> =
             figures.ended.iter().map(|(code, count)| format!("{count} with {code}")).collect();

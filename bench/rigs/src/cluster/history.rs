@@ -161,11 +161,14 @@ pub struct Verdict {
     pub violations: Vec<String>,
     /// How often.
     pub violated: u64,
+    /// Which kinds of them.
+    pub kinds: BTreeSet<&'static str>,
 }
 
 impl Verdict {
-    fn fault(&mut self, what: &str, of: &impl Debug) {
+    fn fault(&mut self, what: &'static str, of: &impl Debug) {
         self.violated += 1;
+        self.kinds.insert(what);
         if self.violations.len() < WORDS {
             self.violations.push(format!("{what}: {of:?}"));
         }
@@ -182,6 +185,7 @@ impl Verdict {
         self.back_over_starts += other.back_over_starts;
         self.violated += other.violated;
         self.violations.extend(other.violations);
+        self.kinds.extend(other.kinds);
     }
 }
 
