@@ -461,16 +461,9 @@ impl Venue {
         let verdict = figures.verdict;
         let _ = writeln!(
             text,
-            "reads older than they should be: {} of a leader within {} ms of the loss of its connections, none later; {} behind those \
-             of before at a host that was started anew",
-            verdict.stale_after_loss,
-            history::UNNOTICED / 1_000_000,
-            verdict.back_over_starts
-        );
-        let _ = writeln!(
-            text,
-            "refusals of a host that follows, of what it may not have heard of yet: {}",
-            self.field.behind.get()
+            "no read of a leader lacks what was acknowledged before it; {} reads behind those of before at a host that was started anew; {} \
+             cancels refused by a host that had not heard of the order yet",
+            verdict.back_over_starts, verdict.unheard
         );
         let kinds = figures.plants.len();
         let planted: u32 = figures.plants.values().sum();
@@ -651,7 +644,6 @@ impl Happening<'_> {
                 let from = self.field.now();
                 self.hosts.signal(whose, "-STOP")?;
                 tokio::time::sleep(Duration::from_millis(length)).await;
-                self.field.lost(whose);
                 self.hosts.signal(whose, "-CONT")?;
                 if whose == leader && length >= 1_000 {
                     let outage = self.taken_over(from, leader).await?;
@@ -664,7 +656,6 @@ impl Happening<'_> {
                 for host in (0..HOSTS).filter(|host| *host != whose) {
                     self.hosts.relays.set_both(whose, host, Flow::Cut);
                 }
-                self.field.lost(whose);
                 if whose == leader {
                     let outage = self.taken_over(from, leader).await?;
                     self.figures.cut_leaders.push(outage);
@@ -677,7 +668,6 @@ impl Happening<'_> {
             Fault::Partial => {
                 let (one, two) = [(leader, other), (other, third)][self.below(2) as usize];
                 self.hosts.relays.set_both(one, two, Flow::Cut);
-                [one, two].into_iter().for_each(|host| self.field.lost(host));
                 self.rest(0, 1_000).await;
                 self.some(20).await.context("while two do not reach each other")?;
                 self.hosts.relays.open_all();
@@ -685,7 +675,6 @@ impl Happening<'_> {
             Fault::OneWay => {
                 let (from, to) = [(leader, other), (other, leader), (other, third)][self.below(3) as usize];
                 self.hosts.relays.set(from, to, Flow::Silent);
-                [from, to].into_iter().for_each(|host| self.field.lost(host));
                 self.rest(0, 1_500).await;
                 self.some(20).await.context("while one does not hear another")?;
                 self.hosts.relays.open_all();

@@ -44,8 +44,6 @@ pub struct Field {
     pub acknowledged: Cell<u64>,
     /// See `acknowledged`.
     pub placed: Cell<u64>,
-    /// Refusals of hosts that follow, other than that they take no orders: of what they may not have heard of yet.
-    pub behind: Cell<u64>,
 }
 
 impl Field {
@@ -59,18 +57,12 @@ impl Field {
             history: RefCell::default(),
             acknowledged: Cell::new(0),
             placed: Cell::new(0),
-            behind: Cell::new(0),
         }
     }
 
     /// Nanoseconds since its begin.
     pub fn now(&self) -> u64 {
         self.begun.elapsed().as_nanos() as u64
-    }
-
-    /// A host has lost its connections, or was stopped and goes on.
-    pub fn lost(&self, host: usize) {
-        self.history.borrow_mut().losses.push((host, self.now()));
     }
 
     fn call(&self, call: Call) {
@@ -264,22 +256,20 @@ pub async fn roam<C: Client>(field: &Field, trader: &mut C, client: u32, random:
             continue;
         };
         let said = match &outcome {
-            Outcome::Answered(Some(shown)) => Said::Told(*shown),
-            Outcome::Answered(None) | Outcome::Refused(_) | Outcome::Behind(_) => Said::Refused,
+            Outcome::Told(shown) => Said::Told(*shown),
+            Outcome::Ruled(_) | Outcome::Refused(_) => Said::Refused,
             Outcome::Lost => Said::Unknown,
         };
         let (who, ended) = (trader.who(), field.now());
         field.call(Call { who, host: to, begun, ended, asked, said });
-        if let (Outcome::Answered(None), Asked::Cancel(order)) = (&outcome, asked) {
+        if let (Outcome::Ruled(named), Asked::Cancel(order)) = (&outcome, asked) {
             let saw = Saw::Gone(who.venue, order);
-            let read = Read { client, host: to, life, begun, ended, named: None, saw };
+            let read = Read { client, host: to, life, begun, ended, named: *named, is_leaders: false, saw };
             field.history.borrow_mut().reads.push(read);
         }
         match outcome {
-            Outcome::Answered(_) => host = to,
-            Outcome::Refused(_) | Outcome::Behind(_) => {
-                let is_behind = matches!(outcome, Outcome::Behind(_));
-                field.behind.set(field.behind.get() + u64::from(is_behind));
+            Outcome::Told(_) | Outcome::Ruled(_) => host = to,
+            Outcome::Refused(_) => {
                 host = (to + 1) % HOSTS;
                 tokio::time::sleep(NEXT).await;
                 continue;
@@ -317,7 +307,7 @@ async fn look<C: Client>(
     };
     if let Some((shown, named)) = shown? {
         let saw = Saw::Order(trader.who().venue, shown);
-        let read = Read { client, host, life, begun, ended: field.now(), named, saw };
+        let read = Read { client, host, life, begun, ended: field.now(), named, is_leaders: false, saw };
         field.history.borrow_mut().reads.push(read);
     }
     Ok(())
@@ -329,29 +319,50 @@ struct DepthRow {
     last_update_id: u64,
 }
 
-/// Reads the book of one host until it is over.
+/// Reads the book of one host until it is over. A read between two answers that the host leads is a leader's.
 pub async fn read(field: &Field, host: usize, client: u32, random: &mut Random) -> Result<()> {
     let mut links = Links::default();
     let path = format!("/fapi/v1/depth?symbol={}&limit=5", futures::SYMBOL);
-    let request = api::request_at("GET", &path, "", None);
+    let book = api::request_at("GET", &path, "", None);
+    let leads = api::request_at("GET", "/leaderz", "", None);
+    let mut last: Option<Read> = None;
+    let mut led = false;
     while !field.is_over.get() {
         let pause = Duration::from_micros(u64::from(random.below(READ_US)));
         tokio::time::sleep(pause).await;
         let life = field.lives[host].get();
-        let Some(connection) = links.to(field, host).await else { continue };
-        let begun = field.now();
-        let Ok(Ok(answer)) = tokio::time::timeout(ANSWER, connection.call(&request)).await else {
-            links.drop(host);
-            continue;
-        };
-        if answer.status != 200 {
-            continue;
+        let is_leader = ask(field, &mut links, host, &leads).await.is_some_and(|(status, ..)| status == 200);
+        if let Some(read) = last.take() {
+            let is_leaders = led && is_leader && read.life == life;
+            field.history.borrow_mut().reads.push(Read { is_leaders, ..read });
         }
-        let named = answer.header(SEQUENCE).and_then(|value| value.parse().ok());
-        let row: DepthRow = serde_json::from_slice(answer.body)?;
+        led = is_leader;
+        let begun = field.now();
+        let Some((200, named, body)) = ask(field, &mut links, host, &book).await else { continue };
+        let row: DepthRow = serde_json::from_slice(&body)?;
         let saw = Saw::Update(row.last_update_id);
-        let read = Read { client, host, life, begun, ended: field.now(), named, saw };
-        field.history.borrow_mut().reads.push(read);
+        last = Some(Read { client, host, life, begun, ended: field.now(), named, is_leaders: false, saw });
     }
+    field.history.borrow_mut().reads.extend(last);
     Ok(())
+}
+
+/// Status, the sequence that the answer names, and its body; nothing where there is none.
+async fn ask(
+    field: &Field,
+    links: &mut Links,
+    host: usize,
+    request: &[u8],
+) -> Option<(u16, Option<u64>, Vec<u8>)> {
+    let asked = async {
+        let connection = links.to(field, host).await?;
+        let answer = connection.call(request).await.ok()?;
+        let named = answer.header(SEQUENCE).and_then(|value| value.parse().ok());
+        Some((answer.status, named, answer.body.to_vec()))
+    };
+    let answer = tokio::time::timeout(ANSWER, asked).await.ok().flatten();
+    if answer.is_none() {
+        links.drop(host);
+    }
+    answer
 }

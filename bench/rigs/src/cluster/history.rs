@@ -8,9 +8,6 @@ use crate::kills::Shown;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
-/// How long after the loss of its connections a leader's reads may be older than they should be, and are counted and said: nanoseconds.
-/// A leader that serves reads under a lease has none; until it does, it serves them until it notices.
-pub const UNNOTICED: u64 = 300_000_000;
 /// Violations that are put into words.
 const WORDS: usize = 20;
 
@@ -95,8 +92,10 @@ pub struct Read {
     pub begun: u64,
     /// As of calls.
     pub ended: u64,
-    /// The sequence that the answer names: followers' do.
+    /// The sequence that the answer names.
     pub named: Option<u64>,
+    /// Whether the host said that it leads both before and after it.
+    pub is_leaders: bool,
     /// See there.
     pub saw: Saw,
 }
@@ -136,8 +135,6 @@ pub struct History {
     pub calls: Vec<Call>,
     /// Reads.
     pub reads: Vec<Read>,
-    /// When a host lost its connections, or came back from being stopped.
-    pub losses: Vec<(usize, u64)>,
 }
 
 /// What was found.
@@ -153,8 +150,8 @@ pub struct Verdict {
     pub reads: u64,
     /// See `reads`.
     pub leader_reads: u64,
-    /// Reads of a leader that were too old within [`UNNOTICED`] of the loss of its connections.
-    pub stale_after_loss: u64,
+    /// Cancels refused by a host that follows, since it had not heard of an order that was acknowledged.
+    pub unheard: u64,
     /// Reads that were older than an earlier one of the same client at the same host, which was started anew between them.
     pub back_over_starts: u64,
     /// What must not be: the first of it.
@@ -181,7 +178,7 @@ impl Verdict {
         self.had_happened += other.had_happened;
         self.reads += other.reads;
         self.leader_reads += other.leader_reads;
-        self.stale_after_loss += other.stale_after_loss;
+        self.unheard += other.unheard;
         self.back_over_starts += other.back_over_starts;
         self.violated += other.violated;
         self.violations.extend(other.violations);
@@ -358,17 +355,11 @@ fn reads(history: &History, serial: &Serial, done: &[Done], verdict: &mut Verdic
         if is_leaders(read, serial, done) {
             verdict.leader_reads += 1;
             if let Some(newest) = newest_before(&known, read.begun).filter(|newest| is_older(*newest)) {
-                let is_unnoticed = history.losses.iter().any(|(host, at)| {
-                    *host == read.host && read.ended >= *at && read.ended <= at + UNNOTICED
-                });
-                match is_unnoticed {
-                    true => verdict.stale_after_loss += 1,
-                    false => verdict.fault(
-                        "a leader's read lacks what was acknowledged before it",
-                        &(read, until, newest),
-                    ),
-                }
+                verdict
+                    .fault("a leader's read lacks what was acknowledged before it", &(read, until, newest));
             }
+        } else if matches!(read.saw, Saw::Gone(..)) && until < u64::MAX {
+            verdict.unheard += 1;
         }
         let before = seen.entry((read.client, read.host)).or_insert((read.life, 0));
         if is_older(before.1) {
@@ -410,8 +401,7 @@ fn shown_through(serial: &Serial, saw: Saw, may_be_known: impl Fn(u64) -> bool) 
     }
 }
 
-/// Whether a leader answered: one that names no sequence is none's follower, and one that acknowledged in one term before and after it
-/// led all the time between.
+/// Whether a leader answered: one that says so, and one that acknowledged in one term before and after it led all the time between.
 fn is_leaders(read: &Read, serial: &Serial, done: &[Done]) -> bool {
     let term = |sequence: u64| {
         let index = serial.terms.partition_point(|(from, _)| *from <= sequence);
@@ -425,7 +415,7 @@ fn is_leaders(read: &Read, serial: &Serial, done: &[Done]) -> bool {
         let after = after.min_by_key(|one| one.begun)?;
         Some(term(before.sequence) == term(after.sequence))
     };
-    read.named.is_none() || led() == Some(true)
+    read.is_leaders || led() == Some(true)
 }
 
 #[cfg(test)]
@@ -449,7 +439,8 @@ mod tests {
     }
 
     fn read(client: u32, host: usize, [begun, ended]: [u64; 2], named: Option<u64>, update: u64) -> Read {
-        Read { client, host, life: 1, begun, ended, named, saw: Saw::Update(update) }
+        let is_leaders = named.is_none();
+        Read { client, host, life: 1, begun, ended, named, is_leaders, saw: Saw::Update(update) }
     }
 
     /// Places 1 and 2, cancels 1, an unknown 3 that happened and an unknown 4 that did not, a spot order; reads of a leader (host 0) and
@@ -500,7 +491,6 @@ mod tests {
                     ..read(3, 1, [240, 241], Some(40), 0)
                 },
             ],
-            losses: Vec::new(),
         };
         (history, serial)
     }
@@ -553,7 +543,7 @@ mod tests {
             ("a leader's read lacks what was acknowledged before it", |history, _| {
                 history.reads[1].saw = Saw::Update(1);
             }),
-            // It names a sequence, and leads all the same: it acknowledged before and after.
+            // It does not say so, and leads all the same: it acknowledged before and after.
             ("a leader's read lacks what was acknowledged before it", |history, _| {
                 history.reads[1] =
                     Read { saw: Saw::Update(1), named: Some(10), client: 9, ..history.reads[1] };
@@ -583,19 +573,15 @@ mod tests {
     }
 
     #[test]
-    fn what_a_cut_leader_has_not_noticed_is_counted_and_nothing_later_is() {
+    fn a_host_that_follows_may_not_have_heard_of_an_order() {
         let (mut history, serial) = sound();
-        history.reads[1].saw = Saw::Update(1);
-        history.losses = vec![(1, 150)];
-        assert_eq!(check(&history, &serial).violated, 1, "another host was cut");
-        history.losses = vec![(0, 150)];
+        let gone = Saw::Gone(Venue::Perpetual, 102);
+        history.reads[1] =
+            Read { saw: gone, named: Some(10), host: 1, client: 9, is_leaders: false, ..history.reads[1] };
         let verdict = check(&history, &serial);
-        assert_eq!((verdict.violated, verdict.stale_after_loss), (0, 1));
-        let late = &mut history.reads[1];
-        // Of a client that has seen nothing else.
-        late.client = 9;
-        (late.begun, late.ended) = (late.begun + UNNOTICED, late.ended + UNNOTICED);
-        assert_eq!(check(&history, &serial).violated, 1, "it has had its time");
+        assert_eq!((verdict.violated, verdict.unheard), (0, 1));
+        history.reads[1].named = Some(20);
+        assert_eq!(check(&history, &serial).violated, 1, "it names a sequence at which it had");
     }
 
     #[test]

@@ -26,8 +26,6 @@ pub fn found(history: &History, serial: &Serial) -> Vec<(&'static str, bool)> {
     for (words, plant) in PLANTS {
         let (mut history, mut serial) = (history.clone(), serial.clone());
         if plant(&mut history, &mut serial) {
-            // Losses excuse some of it for a while.
-            history.losses.clear();
             let verdict = check(&history, &serial);
             all.push((words, verdict.kinds.contains(words)));
         }
@@ -145,7 +143,7 @@ fn stale(history: &mut History, serial: &mut Serial) -> bool {
         matches!(call.said, Said::Told(_)) && entry.is_some_and(|entry| entry.sequence >= *until)
     });
     let Some(known) = known.map(|call| call.ended).min() else { return false };
-    let is_late = |read: &Read, _| read.named.is_none() && read.begun > known;
+    let is_late = |read: &Read, _| read.is_leaders && read.begun > known;
     let Some((read, _)) = of_book(history, serial, is_late) else { return false };
     history.reads[read].saw = Saw::Update(serial.updates[place].1);
     true

@@ -4,7 +4,7 @@
 //! `/fapi` has no idempotency keys. What was not answered is looked up by the client's own name for the order, and sent again
 //! only where the exchange knows nothing of it, as programs for this API do.
 
-use super::{DOUBTFUL, Outcome, SEQUENCE, Shown, Status};
+use super::{DOUBTFUL, Outcome, Shown, Status, named};
 use anyhow::{Context, Result, bail, ensure};
 use ringside_bench::op::Random;
 use ringside_load::connection::Connection;
@@ -333,7 +333,7 @@ impl FuturesTrader {
         if answer.status != 200 {
             return Ok(None);
         }
-        let named = answer.header(SEQUENCE).and_then(|value| value.parse().ok());
+        let named = named(&answer);
         Ok(Some((shown(&serde_json::from_slice(answer.body)?)?, named)))
     }
 
@@ -393,15 +393,16 @@ impl FuturesTrader {
             }
         };
         let Ok(answer) = connection.call(&request).await else { return Ok(Outcome::Lost) };
-        let is_behind = answer.header(SEQUENCE).is_some();
+        let as_of = named(&answer);
         let (status, body) = (answer.status, answer.body.to_vec());
         let said = || format!("{sent:?} was answered {status} {}", String::from_utf8_lossy(&body));
         if status == 503 {
             let text = String::from_utf8_lossy(&body).into_owned();
             return Ok(if text.contains(UNKNOWN) { Outcome::Lost } else { Outcome::Refused(text) });
         }
-        if is_behind && status != 200 {
-            return Ok(Outcome::Behind(said()));
+        // A host that follows may not have heard of a key.
+        if as_of.is_some() && matches!(status, 401 | 403) {
+            return Ok(Outcome::Refused(said()));
         }
         let told = match status {
             200 => Some(shown(&serde_json::from_slice(&body).with_context(said)?)?),
@@ -437,7 +438,7 @@ impl FuturesTrader {
         }
         self.answers += 1;
         self.unanswered = None;
-        Ok(Outcome::Answered(told))
+        Ok(told.map_or(Outcome::Ruled(as_of), Outcome::Told))
     }
 
     /// What an order is after it was shortened: one that has traded as much already is canceled as it was.

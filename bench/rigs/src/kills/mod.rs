@@ -11,6 +11,7 @@
 //! looked up by their names first.
 
 use anyhow::{Result, bail};
+use ringside_load::connection::Answer;
 
 pub mod audit;
 pub mod enter;
@@ -88,12 +89,12 @@ pub struct Shown {
 /// What became of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was carried out, and this is how the order stood then; nothing: a rule refused it.
-    Answered(Option<Shown>),
+    /// It was carried out, and this is how the order stood then.
+    Told(Shown),
+    /// A rule refused it; the sequence as of which, where the answer names one.
+    Ruled(Option<u64>),
     /// Nothing was done, says the exchange, and why: it may be asked again.
     Refused(String),
-    /// Nothing was done, by a host that follows: it judged as of the sequence that its answer names, and may be behind.
-    Behind(String),
     /// Nobody answers, or not what became of it.
     Lost,
 }
@@ -104,9 +105,14 @@ impl Outcome {
     /// Errors: a refusal, which an exchange that is alone and has room has no reason for.
     pub fn is_answered(&self) -> Result<bool> {
         match self {
-            Outcome::Answered(_) => Ok(true),
-            Outcome::Refused(why) | Outcome::Behind(why) => bail!("refused: {why}"),
+            Outcome::Told(_) | Outcome::Ruled(_) => Ok(true),
+            Outcome::Refused(why) => bail!("refused: {why}"),
             Outcome::Lost => Ok(false),
         }
     }
+}
+
+/// The sequence that an answer names.
+fn named(answer: &Answer<'_>) -> Option<u64> {
+    answer.header(SEQUENCE)?.parse().ok()
 }

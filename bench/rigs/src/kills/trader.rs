@@ -1,6 +1,6 @@
 //! One account: places and cancels as fast as it is answered, and remembers what it was told.
 
-use super::{DOUBTFUL, Outcome, PRICE_DECIMALS, QUANTITY_DECIMALS, SEQUENCE, SYMBOL, Shown, Status};
+use super::{DOUBTFUL, Outcome, PRICE_DECIMALS, QUANTITY_DECIMALS, SYMBOL, Shown, Status, named};
 use anyhow::{Context, Result, bail, ensure};
 use ringside_bench::op::Random;
 use ringside_load::api::{self, FillAnswer, OrderAnswer};
@@ -216,15 +216,16 @@ impl Trader {
         let Ok(answer) = connection.call(&request).await else { return Ok(Outcome::Lost) };
         let is_replayed =
             answer.head.windows(20).any(|part| part.eq_ignore_ascii_case(b"idempotency-replayed"));
-        let is_behind = answer.header(SEQUENCE).is_some();
+        let as_of = named(&answer);
         let (status, body) = (answer.status, answer.body.to_vec());
         let said = || String::from_utf8_lossy(&body).into_owned();
         // 409: the try before is still running there.
         if matches!(status, 409 | 503) {
             return Ok(Outcome::Refused(said()));
         }
-        if is_behind && status != 200 {
-            return Ok(Outcome::Behind(said()));
+        // A host that follows may not have heard of a key.
+        if as_of.is_some() && matches!(status, 401 | 403) {
+            return Ok(Outcome::Refused(said()));
         }
         // The exchange does not know itself what became of it.
         if status == 500 && said().contains("DB_ERROR") {
@@ -278,7 +279,7 @@ impl Trader {
         self.answers += 1;
         self.had_happened += u64::from(is_replayed);
         self.unanswered = None;
-        Ok(Outcome::Answered(told))
+        Ok(told.map_or(Outcome::Ruled(as_of), Outcome::Told))
     }
 
     fn placed(&mut self, id: String, wish: &Wish, status: String, fills: Vec<FillAnswer>) -> Result<()> {
