@@ -14,7 +14,7 @@ use ringside_persist::quorum::node::{Membership, Node, Role};
 use ringside_persist::quorum::{Message, vote};
 use ringside_persist::recover::follower::Follower;
 use ringside_persist::recover::machine::Machine;
-use ringside_persist::recover::recovery::{Recovered, recover_in};
+use ringside_persist::recover::recovery::{Recovered, recover_in, take_over};
 use ringside_persist::storage::Storage;
 use ringside_persist::storage::disk::Lock;
 use ringside_persist::storage::faulty::{Faulty, Plan, Random};
@@ -252,10 +252,18 @@ impl World {
                 member.node = None;
             }
             (Role::Elected(term), engine) => {
-                *engine = Engine::None;
+                let end = node.status().shown();
+                // The engine that followed goes on; where there is none yet, one is made for it.
+                let follower = match std::mem::replace(engine, Engine::None) {
+                    Engine::Follows(follower) => *follower,
+                    _ => {
+                        Follower::new(storage.clone(), config, &(), Count::default(), node.status(), &[])?
+                    }
+                };
+                let followed = follower.into_followed(end)?;
                 let link = node.lead(Box::new(|| {}));
                 let config = PersistConfig { term: Some(term), ..config.clone() };
-                let recovered = recover_in::<Ledger>(storage, Lock::default(), &config, &(), &mut ())?;
+                let (recovered, _) = take_over::<Ledger, _>(storage, Lock::default(), &config, followed)?;
                 let position = recovered.journal.position();
                 link.has_written(position);
                 *engine = Engine::Starts(Box::new(recovered), link, position);
@@ -265,9 +273,11 @@ impl World {
                 if link.is_agreed(*position) != Some(true) {
                     return Ok(());
                 }
-                let Engine::Starts(recovered, link, _) = std::mem::replace(engine, Engine::None) else {
+                let Engine::Starts(mut recovered, link, _) = std::mem::replace(engine, Engine::None) else {
                     unreachable!("just matched")
                 };
+                let opening = recovered.opening;
+                recovered.engine.apply(&opening, &mut ());
                 let theirs = link.clone();
                 let session = Session::run_by(*recovered, |journal, consumer, gate| {
                     Journaller::led(journal, consumer, gate, theirs, false)
