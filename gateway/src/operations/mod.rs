@@ -43,7 +43,7 @@ pub fn page(shared: &Shared) -> Vec<u8> {
         chain::write(&mut page, shared);
         proof::write(&mut page, shared);
     }
-    if let Some(stages) = metrics.stages.get() {
+    if let Some(stages) = &*metrics.stages.lock() {
         stages(&mut page);
     }
     page.into_bytes()

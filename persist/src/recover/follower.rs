@@ -122,6 +122,12 @@ impl FollowerStatus {
         self.is_failed.load(Ordering::Acquire)
     }
 
+    /// It has ended on this error, or could not begin.
+    pub fn fail(&self, error: PersistError) {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.is_failed.store(true, Ordering::Release);
+    }
+
     /// The error, once.
     pub fn take_failure(&self) -> Option<PersistError> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
@@ -654,10 +660,10 @@ impl<M: Machine, F: Fold> Follower<M, F> {
     fn fail(&self, error: PersistError) {
         if error.is_gone() {
             self.journal.fail(error);
+            self.status.is_failed.store(true, Ordering::Release);
         } else {
-            self.status.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            self.status.fail(error);
         }
-        self.status.is_failed.store(true, Ordering::Release);
     }
 }
 

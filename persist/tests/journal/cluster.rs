@@ -256,9 +256,7 @@ impl World {
                 // The engine that followed goes on; where there is none yet, one is made for it.
                 let follower = match std::mem::replace(engine, Engine::None) {
                     Engine::Follows(follower) => *follower,
-                    _ => {
-                        Follower::new(storage.clone(), config, &(), Count::default(), node.status(), &[])?
-                    }
+                    _ => Follower::new(storage.clone(), config, &(), Count::default(), node.status(), &[])?,
                 };
                 let followed = follower.into_followed(end)?;
                 let link = node.lead(Box::new(|| {}));
