@@ -29,14 +29,16 @@ use ringside_auth::test_wallet::TestWallet;
 use ringside_commands::clock::{Agreement, Clock};
 use ringside_commands::ingress::{CommandProducer, DiskHeadroom, EngineState};
 use ringside_core::command::{Body, Command, PerpetualState};
+use ringside_core::ids::Sequence;
 use ringside_mirror::keys::Identity;
 use ringside_mirror::leader;
+use ringside_persist::error::EXIT_JOURNAL;
 use ringside_persist::recover::follower::FollowerStatus;
 use ringside_persist::storage::disk::{make_folder, unsure_file_system};
 use ringside_persist::write::status::Pressure;
 use ringside_views::perpetual::market::PerpetualMarket;
 pub(crate) use stages::ViewFold;
-use stages::{Origin, Rebuilt, Stages, take_folder};
+use stages::{Led, Origin, Rebuilt, Stages, take_folder};
 pub use stages::{engine_config, persist_config};
 use std::fmt::Write as _;
 use std::fs::Permissions;
@@ -51,6 +53,13 @@ use tokio_util::sync::CancellationToken;
 
 /// How often the journal's health is looked at.
 const WATCH: Duration = Duration::from_millis(10);
+/// How long a leader that stops waits for what is under way, and for another to be elected.
+const ANSWERED_WAIT: Duration = Duration::from_millis(300);
+const HANDED_WAIT: Duration = Duration::from_secs(1);
+/// How long the stages of one that lost its lead may need to stop.
+const STOPPED_WAIT: Duration = Duration::from_secs(10);
+/// So long nothing of a leader may be shown while its lease lasts: its clock is a command every second.
+const STANDS: Duration = Duration::from_secs(2);
 /// How long a stop waits for a connected mirror to have all.
 const MIRRORED_WAIT: Duration = Duration::from_secs(2);
 
@@ -154,13 +163,17 @@ fn lead(
     say(out, &greeting(config, address, front.is_admin_key_new, funded));
     front.is_ready(&format!("running on {address}"), ready);
 
-    let has_ended = watch(front, &stages, role, apart);
+    let has_ended = watch(front, &stages, role, apart, led);
+    if let Some(led) = led.filter(|led| !has_ended && !led.link.is_lost()) {
+        hand_over(&shared, led);
+    }
     let is_lost = led.is_some_and(|led| led.link.is_lost());
+    let is_over = shared.edge.shutdown.is_cancelled();
     if has_ended && !is_lost {
         shared.phase.set(EngineState::Halted);
     }
     role.cancel();
-    let served = if is_lost { Ok(()) } else { front.stop() };
+    let served = if is_lost && !is_over { Ok(()) } else { front.stop() };
     let _ = feeds.join();
     let _ = chained.join();
     if is_lost {
@@ -170,7 +183,11 @@ fn lead(
     }
     let (journal, follower) = (stages.journal.clone(), stages.follower.clone());
     let source = stages.mirrored.as_ref().map(|mirrored| mirrored.source.clone());
-    stages.stop();
+    if is_lost {
+        stop_or_end(stages);
+    } else {
+        stages.stop();
+    }
     if let Some(source) = source {
         let begun = Instant::now();
         while source.figures().is_connected
@@ -187,11 +204,39 @@ fn lead(
     let reason = journal.take_failure().map(|error| error.to_string());
     match reason.or_else(|| (has_ended && !is_lost).then(|| "it ended".to_owned())) {
         Some(reason) => Err(BootError::Journal(reason)),
-        None if is_lost => Err(BootError::Lost),
+        None if is_lost && !is_over => Err(BootError::Lost),
         None => {
             say(out, "ringside: stopped; everything acknowledged is in the journal");
             served
         }
+    }
+}
+
+/// Lets another member lead, in good order: what is under way is answered first, and nothing more is taken.
+fn hand_over(shared: &Shared, led: &Led) {
+    let comes_within = |wait: Duration, holds: &dyn Fn() -> bool| {
+        let begun = Instant::now();
+        while !holds() && begun.elapsed() < wait {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    shared.phase.set(EngineState::Restarting);
+    comes_within(ANSWERED_WAIT, &|| shared.ports.iter().all(|port| port.queue_len() == 0));
+    led.upstream.hand_over();
+    comes_within(HANDED_WAIT, &|| led.link.is_lost());
+}
+
+/// Stops what leads no more. Stages that hang are not waited for: the process ends, and is begun anew as one that follows.
+fn stop_or_end(stages: Stages) {
+    let (told, stopped) = std::sync::mpsc::sync_channel(1);
+    std::thread::spawn(move || {
+        stages.stop();
+        // Nobody listens where it took too long.
+        let _ = told.send(());
+    });
+    if stopped.recv_timeout(STOPPED_WAIT).is_err() {
+        tracing::error!("the stages of a leader that lost its lead do not stop: the process ends");
+        std::process::exit(EXIT_JOURNAL);
     }
 }
 
@@ -344,9 +389,16 @@ fn room(shared: &Shared, stages: &Stages) -> DiskHeadroom {
 }
 
 /// Waits for the end; whether it is that of the journal.
-fn watch(front: &mut Front, stages: &Stages, role: &CancellationToken, mut apart: Apart) -> bool {
+fn watch(
+    front: &mut Front,
+    stages: &Stages,
+    role: &CancellationToken,
+    mut apart: Apart,
+    led: Option<&Led>,
+) -> bool {
     let shared = front.shared.clone();
     let mut is_in_deficit = false;
+    let mut moves = Moves { shown: 0, at: Instant::now() };
     while !role.is_cancelled() {
         let deficit = shared.views.read().perpetuals().pools().deficit != 0;
         if let Some(change) = apart.look(&shared.agreement) {
@@ -368,9 +420,33 @@ fn watch(front: &mut Front, stages: &Stages, role: &CancellationToken, mut apart
         shared.phase.set_headroom(room(&shared, stages));
         tell_of_follower(&stages.follower);
         front.pulse(stages.journal.pressure() == Pressure::Full);
+        if let Some(led) = led {
+            let has_work = shared.phase.get() == EngineState::Running && !led.link.waits_for_others();
+            if moves.stand(shared.views.read().sequence(), has_work, Instant::now()) {
+                tracing::error!("nothing has moved here for {STANDS:?}: another member is to lead");
+                led.upstream.hand_over();
+            }
+        }
         std::thread::sleep(WATCH);
     }
     false
+}
+
+/// When the last command was shown.
+struct Moves {
+    shown: Sequence,
+    at: Instant,
+}
+
+impl Moves {
+    /// Whether nothing has moved for too long, though it should have: once in so long.
+    fn stand(&mut self, shown: Sequence, has_work: bool, now: Instant) -> bool {
+        let stands = has_work && shown == self.shown && now - self.at >= STANDS;
+        if stands || !has_work || shown != self.shown {
+            (self.shown, self.at) = (shown, now);
+        }
+        stands
+    }
 }
 
 /// Whether the machine's clock was last seen apart from engine time.
@@ -451,6 +527,17 @@ fn greeting(config: &Config, address: SocketAddr, is_admin_key_new: bool, funded
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_leader_that_shows_nothing_while_it_should_stands() {
+        let begun = Instant::now();
+        let mut moves = Moves { shown: 7, at: begun };
+        let mut stand = |shown, has_work, ms| moves.stand(shown, has_work, begun + Duration::from_millis(ms));
+        assert!(!stand(7, true, 1_999) && !stand(8, true, 2_000), "it moves");
+        assert!(!stand(8, false, 5_000), "the others are waited for");
+        assert!(!stand(8, true, 6_999) && stand(8, true, 7_000));
+        assert!(!stand(8, true, 8_999) && stand(8, true, 9_000), "said again");
+    }
 
     #[test]
     fn a_clock_that_is_apart_is_said_once_and_so_is_its_end() {

@@ -16,7 +16,7 @@ mod engine_state;
 mod figures;
 mod reply_queue;
 
-pub use engine_state::{DiskHeadroom, EngineState, Priority, SharedEngineState, Unavailable};
+pub use engine_state::{DiskHeadroom, EngineState, Lease, Priority, SharedEngineState, Unavailable};
 pub use figures::WorkerFigures;
 pub use reply_queue::{CommandProducer, Reply, ReplyQueue};
 

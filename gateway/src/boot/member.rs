@@ -12,6 +12,7 @@ use crate::config::Config;
 use crate::metrics::Page;
 use parking_lot::Mutex;
 use ringside_commands::clock::Clock;
+use ringside_commands::ingress::Lease;
 use ringside_core::engine::ENGINE_VERSION;
 use ringside_core::ids::Sequence;
 use ringside_mirror::keys::Identity;
@@ -43,6 +44,8 @@ enum Brought {
     Work,
     /// It is elected: the journal goes to a leader's engine.
     Lead(SyncSender<Arc<Link>>),
+    /// It is to lead no more.
+    HandOver,
     Stop,
 }
 
@@ -120,6 +123,11 @@ impl Upstream for Running {
             connected as u64,
         );
     }
+
+    fn hand_over(&self) {
+        // It may have ended by itself.
+        let _ = self.bring.send(Brought::HandOver);
+    }
 }
 
 /// Carries `node` until it is stopped or its disk fails. `end` is called once it leads no more.
@@ -129,6 +137,7 @@ fn carry(
     bring: &Sender<Brought>,
     mesh: &Mesh,
     told: &Mutex<Told>,
+    lease: &Lease,
     end: &dyn Fn(),
 ) {
     let mut next = Instant::now() + TICK;
@@ -139,10 +148,16 @@ fn carry(
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => return,
         };
+        node.set_time(lease.now_ms());
         for one in first.into_iter().chain(brought.try_iter()) {
             match one {
                 Brought::Message(message) => node.step(message),
                 Brought::Work => {}
+                Brought::HandOver => {
+                    if !node.hand_over() {
+                        tracing::warn!("there is nobody to hand the lead over to");
+                    }
+                }
                 Brought::Lead(answer) => {
                     if matches!(node.role(), Role::Elected(_)) {
                         let bring = bring.clone();
@@ -165,6 +180,8 @@ fn carry(
             next += TICK;
         }
         let worked = node.work();
+        // Before others are told of what ends it.
+        lease.set(node.lease_until_ms());
         for message in node.messages() {
             let to = message.to;
             if !mesh.send(message) {
@@ -237,7 +254,9 @@ pub(super) fn run(
         connected.clone(),
     );
     let mesh = Arc::new(mesh.map_err(BootError::Mirror)?);
-    let part = Part { config, clock, member, taken, files: &files, persist: &persist, mesh: &mesh };
+    let lease = Arc::new(Lease::default());
+    let (files, persist, mesh_of) = (&files, &persist, &mesh);
+    let part = Part { config, clock, member, taken, files, persist, mesh: mesh_of, lease: &lease };
     let (mut front, mut ready) = (None, Some(ready));
     let mut ended = Ok(());
     while ended.is_ok() && !shutdown.is_cancelled() {
@@ -266,6 +285,7 @@ struct Part<'a> {
     files: &'a Arc<Disk>,
     persist: &'a PersistConfig,
     mesh: &'a Arc<Mesh>,
+    lease: &'a Arc<Lease>,
 }
 
 impl Part<'_> {
@@ -290,7 +310,9 @@ impl Part<'_> {
             Some(front) => front,
             none => {
                 let side = credentials::held(&self.persist.directory)?;
-                none.insert(Front::open(self.config, self.clock, &side, shutdown, out)?)
+                let front = none.insert(Front::open(self.config, self.clock, &side, shutdown, out)?);
+                front.shared.phase.leased(self.lease.clone());
+                front
             }
         };
         let outcome = loop {
@@ -333,7 +355,11 @@ impl Part<'_> {
         let (role, mesh) = (role.clone(), self.mesh.clone());
         let (theirs, said) = (bring.clone(), told.clone());
         let others = membership.voters.into_iter().filter(|id| *id != self.member).collect();
-        let run = move || carry(node, &brought, &theirs, &mesh, &said, &|| role.cancel());
+        let lease = self.lease.clone();
+        let run = move || {
+            carry(node, &brought, &theirs, &mesh, &said, &lease, &|| role.cancel());
+            lease.set(0);
+        };
         let thread = std::thread::Builder::new().name("quorum".to_owned()).spawn(run);
         let thread = thread.map_err(|cause| PersistError::Member { reason: cause.to_string() })?;
         let (mesh, thread) = (self.mesh.clone(), Mutex::new(Some(thread)));

@@ -99,6 +99,8 @@ pub(super) trait Upstream: Send + Sync {
     fn is_over(&self) -> bool;
     /// Its own figures.
     fn figures(&self, page: &mut Page);
+    /// Where it is this host that writes, and others can: one of them is to, as soon as it has everything.
+    fn hand_over(&self) {}
 }
 
 /// What is served from.

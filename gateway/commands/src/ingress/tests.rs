@@ -300,3 +300,18 @@ fn a_lane_that_is_taken_back_leaves_nobody_waiting_and_another_one_goes_on() {
     assert_eq!(rig.port.queue_len(), 0);
     assert!(rig.ingress.0.state.borrow().waiting.is_empty(), "nothing of before is kept");
 }
+
+#[test]
+fn behind_the_end_of_its_lease_a_leader_takes_and_shows_nothing() {
+    let rig = rig(8);
+    let lease = Arc::new(Lease::default());
+    rig.phase.leased(lease.clone());
+    assert_eq!((rig.phase.get(), rig.phase.takes_orders()), (EngineState::Restarting, false));
+    assert_eq!(poll(&mut rig.submit(Priority::Cancel)), Some(Err(Unavailable::Restarting)));
+    lease.set(u64::MAX);
+    assert_eq!((rig.phase.get(), poll(&mut rig.submit(Priority::Order))), (EngineState::Running, None));
+    lease.set(lease.now_ms());
+    assert_eq!(rig.phase.get(), EngineState::Restarting, "the end is not in it");
+    rig.phase.set(EngineState::Mirror);
+    assert_eq!(rig.phase.get(), EngineState::Mirror, "who follows needs none");
+}
