@@ -402,8 +402,8 @@ impl Part<'_> {
         out: &mut impl Write,
         ready: &mut dyn FnMut(SocketAddr),
     ) -> Result<(), BootError> {
-        let follower = match following.and_then(Following::take) {
-            Some(follower) => follower,
+        let (follower, keeping) = match following.and_then(Following::take) {
+            Some(taken) => taken,
             None => replica::follower(&front.shared, &self.replica(running))?,
         };
         let followed = Box::new(follower.into_followed(running.journal.shown())?);
@@ -415,7 +415,7 @@ impl Part<'_> {
         let _ = writeln!(out, "ringside: member {} leads in term {}", self.member, term.number);
         let (files, taken) = (self.files.clone(), self.taken.clone());
         let led = Led { term, link, files, taken, upstream: running.clone() };
-        match super::lead(front, Origin::Followed(followed, &led), role, out, ready) {
+        match super::lead(front, Origin::Followed(followed, keeping, &led), role, out, ready) {
             Err(BootError::Lost) => Ok(()),
             Err(_) if led.link.is_lost() && running.told().failure.is_none() => Ok(()),
             ended => ended,

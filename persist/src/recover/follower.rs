@@ -41,6 +41,7 @@ use crate::write::status::{JournalStatus, Position};
 use ringside_core::agent::Agent;
 use ringside_core::command::Command;
 use ringside_core::ids::Sequence;
+use ringside_core::ring::Doorbell;
 use ringside_core::side::SideStore;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -150,22 +151,27 @@ pub trait Examine<M, F>: Send {
 }
 
 /// A follower that somebody may take from its thread: where a machine has to go on, nobody waits for another one. Clones share it.
-pub struct Lent<M: Machine, F: Fold>(Arc<Mutex<Option<Follower<M, F>>>>);
+pub struct Lent<M: Machine, F: Fold> {
+    follower: Arc<Mutex<Option<Follower<M, F>>>>,
+    /// Rings where more may be read: somebody waits for what it shows.
+    bell: [Doorbell; 1],
+}
 
 impl<M: Machine, F: Fold> Clone for Lent<M, F> {
     fn clone(&self) -> Self {
-        Lent(self.0.clone())
+        Lent { follower: self.follower.clone(), bell: self.bell.clone() }
     }
 }
 
 impl<M: Machine, F: Fold> Lent<M, F> {
     /// Of this one.
     pub fn new(follower: Follower<M, F>) -> Lent<M, F> {
-        Lent(Arc::new(Mutex::new(Some(follower))))
+        let bell = [follower.journal.showing().clone()];
+        Lent { follower: Arc::new(Mutex::new(Some(follower))), bell }
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Follower<M, F>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.follower.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes it away, behind the work step that it is in; its thread has nothing more to do.
@@ -175,7 +181,7 @@ impl<M: Machine, F: Fold> Lent<M, F> {
 
     /// Looks at what stands beside the commands, unless it is in a work step.
     pub fn side<R>(&self, look: impl FnOnce(&SideStore) -> R) -> Option<R> {
-        let follower = self.0.try_lock().ok()?;
+        let follower = self.follower.try_lock().ok()?;
         follower.as_ref().map(|follower| look(&follower.side))
     }
 }
@@ -191,6 +197,10 @@ impl<M: Machine, F: Fold + Send> Agent for Lent<M, F> {
 
     fn next_timer(&self) -> Duration {
         NAP
+    }
+
+    fn doorbells(&self) -> &[Doorbell] {
+        &self.bell
     }
 
     fn close(&mut self) {
