@@ -1,69 +1,86 @@
-//! Serves reads from a journal that another host writes: runs the second engine hot on it, and shows what that says. Takes no commands:
-//! of those the leader would know nothing.
+//! Serves reads and streams from a journal that another host writes: runs the second engine hot on it, and shows what that says. Takes no
+//! commands: of those the leader would know nothing.
 
-use super::credentials::{self, JournalLog};
 use super::error::BootError;
-use super::stages::{archive, engine_config, persist_config};
-use super::{listen_for_figures, tell_of_follower, workers};
-use crate::config::Config;
+use super::front::Front;
+use super::keeper::Keeper;
+use super::stages::{archive, engine_config, open_history, persist_config};
+use super::tell_of_follower;
+use crate::egress::{Fanout, Listener};
 use crate::metrics::{Page, Seconds, Source};
-use crate::routes::ROUTES;
-use crate::server::Server;
-use crate::server::router::Router;
+use crate::push::pusher::Pusher;
 use crate::worker::Shared;
-use crate::worker::edge::Edge;
-use ringside_auth::Authenticator;
-use ringside_auth::credential_log::CredentialLog;
-use ringside_commands::clock::Clock;
 use ringside_commands::ingress::EngineState;
 use ringside_core::Engine;
-use ringside_core::agent::{Agent, Runner, Running};
+use ringside_core::agent::{Runner, Running};
 use ringside_core::event::{Event, Kind};
 use ringside_core::ids::Sequence;
 use ringside_core::ring::Wait;
 use ringside_persist::archive::ArchiveError;
+use ringside_persist::config::PersistConfig;
 use ringside_persist::error::FoldError;
-use ringside_persist::recover::follower::{Follower, FollowerStatus};
+use ringside_persist::recover::follower::{Follower, FollowerStatus, Lent};
 use ringside_persist::recover::machine::Fold;
 use ringside_persist::recover::skip::decisions;
 use ringside_persist::storage::disk::Disk;
 use ringside_persist::write::status::JournalStatus;
 use ringside_views::archive::archiver::Archiver;
-use ringside_views::archive::readers::Readers;
 use ringside_views::log::Retention;
-use ringside_views::{SharedViews, Views};
+use ringside_views::Views;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tokio_util::sync::CancellationToken;
 
 /// How often it is looked how all fare.
-const WATCH: Duration = Duration::from_millis(20);
+const WATCH: Duration = Duration::from_millis(5);
 /// Events that are folded under one lock, at least.
 const BATCH: usize = 1024;
 
-/// Feeds the archive, and keeps views that requests read.
-struct Shown {
+/// Feeds the archive, and shows what the leader did: in the views and, once what there was at the start is replayed, to those who listen.
+pub(super) struct Shown {
     archiver: Archiver,
-    views: Arc<SharedViews>,
-    window: usize,
-    /// Events of whole commands, and of the one under way, that the views do not show yet.
-    pending: Vec<Event>,
+    fanout: Fanout,
+    shared: Arc<Shared>,
+    /// The last command there was at the start: nobody is told of those before.
+    begun_at: Sequence,
+    /// The last command of which something is kept for user streams.
+    kept: Sequence,
+    is_live: bool,
 }
 
 impl Shown {
-    fn show(&mut self) {
-        let pending = &mut self.pending;
-        self.views.write(|views| pending.drain(..).for_each(|event| views.fold(&event)));
+    /// Shows all of it.
+    pub(super) fn show(&mut self) {
+        self.fanout.show();
+    }
+
+    /// Those who listen, to be told of what comes next by somebody else.
+    pub(super) fn into_listeners(self) -> Vec<Box<dyn Listener>> {
+        self.fanout.into_listeners()
+    }
+
+    fn views(&self) -> Views {
+        Views::new(Retention::Window(self.shared.config.history_window))
+    }
+
+    /// Has those who listen told of what comes behind `through`.
+    fn begin_to_tell(&mut self, through: Sequence) {
+        self.is_live = true;
+        let registry = self.shared.registry.clone();
+        if self.kept < through {
+            registry.miss_kept(through);
+        }
+        let pusher = Pusher::new(registry, &self.shared.views.read());
+        self.fanout.listen(Box::new(pusher));
     }
 }
 
 impl Fold for Shown {
     fn event(&mut self, event: &Event) {
         self.archiver.event(event);
-        self.pending.push(*event);
-        if event.kind == Kind::Done as u16 && self.pending.len() >= BATCH {
+        self.fanout.take(event);
+        if event.kind == Kind::Done as u16 && self.fanout.len() >= BATCH {
             self.show();
         }
     }
@@ -74,17 +91,17 @@ impl Fold for Shown {
 
     fn load(&mut self, bytes: &[u8]) -> Result<(), FoldError> {
         self.archiver.load(bytes)?;
-        let mut views = Views::new(Retention::Window(self.window));
+        let mut views = self.views();
         views.load(bytes)?;
-        self.pending.clear();
-        self.views.replace(views);
+        self.fanout.clear();
+        self.shared.views.replace(views);
         Ok(())
     }
 
     fn reset(&mut self) {
         self.archiver.reset();
-        self.pending.clear();
-        self.views.replace(Views::new(Retention::Window(self.window)));
+        self.fanout.clear();
+        self.shared.views.replace(self.views());
     }
 
     fn kept(&self) -> Sequence {
@@ -93,6 +110,10 @@ impl Fold for Shown {
 
     fn commit(&mut self, through: Sequence, is_due: bool) -> Result<(), ArchiveError> {
         self.show();
+        if !self.is_live && through >= self.begun_at {
+            self.begin_to_tell(through);
+        }
+        self.fanout.tick();
         self.archiver.commit(through, is_due)
     }
 }
@@ -107,6 +128,8 @@ pub(super) trait Upstream: Send + Sync {
     fn is_over(&self) -> bool;
     /// Its own figures.
     fn figures(&self, page: &mut Page);
+    /// Where it is this host that writes, and others can: one of them is to, as soon as it has everything.
+    fn hand_over(&self) {}
 }
 
 /// What is served from.
@@ -144,51 +167,57 @@ fn figures(
     })
 }
 
-/// Serves until `shutdown` or its upstream's end. `greet` says what it is, at an address; `ready` is called once it answers.
+/// The second engine, where it is the only one, and what is kept for user streams.
+pub(super) struct Following {
+    lent: Lent<Engine, Shown>,
+    status: Arc<FollowerStatus>,
+    running: Running,
+    keeping: Running,
+}
+
+impl Following {
+    /// Ends it: everything that may be shown is replayed, and a snapshot made of it.
+    pub(super) fn end(self) {
+        self.running.join();
+        self.keeping.join();
+    }
+
+    /// Takes it from its thread as it is, unless it has failed; what is kept is kept on.
+    pub(super) fn take(self) -> Option<(Follower<Engine, Shown>, Running)> {
+        let follower = self.lent.take();
+        self.running.join();
+        follower.filter(|_| !self.status.is_failed()).map(|follower| (follower, self.keeping))
+    }
+}
+
+/// Serves until `front` is to end or its upstream does. `greet` says what it is, at an address; `ready` is called once it answers.
+/// Gives what has followed, where something has.
 pub(super) fn serve(
-    config: &Arc<Config>,
-    clock: &Clock,
-    replica: Replica,
-    shutdown: &CancellationToken,
+    front: &mut Front,
+    replica: &Replica,
     out: &mut impl Write,
     greet: impl FnOnce(SocketAddr) -> String,
     ready: impl FnOnce(SocketAddr),
-) -> Result<(), BootError> {
-    let Replica { upstream, files, journal } = replica;
-    // As of the start: what the leader is told later counts here from the next one on. Its own are refused: nothing takes them.
-    let kept: Arc<dyn CredentialLog> = Arc::new(JournalLog::default());
-    let folder = persist_config(config, clock).directory;
-    let (auth, _) = Authenticator::open(&config.auth(), &credentials::held(&folder)?, &kept)?;
-    let router = Arc::new(Router::new(ROUTES)?);
-    let edge = Edge::new(config, auth, shutdown.clone());
-    let shared = Arc::new(Shared::new(config.clone(), clock.clone(), edge, config.worker_count()));
-    let server = Server::start(shared.clone(), router, workers(&shared))
-        .map_err(|cause| BootError::Listen { address: config.listen, cause })?;
-    let watched = match listen_for_figures(&shared, out) {
-        Ok(watched) => watched,
-        Err(error) => {
-            server.stop();
-            let _ = server.join();
-            return Err(error);
-        }
-    };
+) -> Option<Following> {
+    let shared = front.shared.clone();
+    let Replica { upstream, journal, .. } = replica;
     let engine = Arc::new(OnceLock::new());
     let source = figures(upstream.clone(), journal.clone(), engine.clone());
-    shared.metrics.add_stages(source, journal.flushes().clone());
-    let address = server.address();
-    let _ = writeln!(out, "{}", greet(address));
+    shared.metrics.set_stages(source, journal.flushes().clone());
+    let _ = writeln!(out, "{}", greet(front.address));
     let _ = out.flush();
-    ready(address);
+    front.is_ready("following", ready);
 
-    let mut following: Option<Running> = None;
+    let mut following: Option<Following> = None;
     let mut is_started = false;
-    while !shutdown.is_cancelled() && !upstream.is_over() {
-        if let Some(journal_id) = upstream.journal_id().filter(|_| !is_started) {
+    let mut side_changes = 0;
+    while !shared.edge.shutdown.is_cancelled() && !upstream.is_over() {
+        if !is_started && upstream.journal_id().is_some() {
             is_started = true;
-            match follow(&shared, clock, &files, &journal, journal_id, upstream.sequence()) {
-                Ok((status, running)) => {
-                    let _ = engine.set(status);
-                    following = Some(running);
+            match follower(&shared, replica).and_then(|made| follow(&shared, made)) {
+                Ok(started) => {
+                    let _ = engine.set(started.status.clone());
+                    following = Some(started);
                     shared.phase.set(EngineState::Mirror);
                 }
                 // What it is there for first goes on: it holds the files.
@@ -197,46 +226,61 @@ pub(super) fn serve(
                 }
             }
         }
-        if let Some(status) = engine.get() {
-            tell_of_follower(status);
+        if let Some(following) = &following {
+            tell_of_follower(&following.status);
+            let changes = following.status.side_changes();
+            if changes != side_changes
+                && let Some(refreshed) = following.lent.side(|side| shared.edge.auth.refresh(side))
+            {
+                side_changes = changes;
+                if let Err(error) = refreshed {
+                    tracing::error!(%error, "credentials that the leader took cannot be used here");
+                }
+            }
         }
+        front.pulse(true);
         std::thread::sleep(WATCH);
     }
-    shutdown.cancel();
-    let served = server.join().map_err(BootError::Server);
-    if let Some(watched) = watched {
-        let _ = watched.join();
-    }
-    following.map(Running::join);
-    served
+    following
 }
 
-/// Starts the second engine on what is here.
-fn follow(
-    shared: &Shared,
-    clock: &Clock,
-    files: &Arc<Disk>,
-    journal: &Arc<JournalStatus>,
-    journal_id: [u8; 16],
-    last: Sequence,
-) -> Result<(Arc<FollowerStatus>, Running), BootError> {
-    let config = &shared.config;
-    let archive = archive(config);
-    let archiver = Archiver::open(&archive, journal_id, last, shared.views.clone())?;
-    let window = config.history_window;
-    let shown = Shown { archiver, views: shared.views.clone(), window, pending: Vec::new() };
-    let persist = ringside_persist::config::PersistConfig {
+/// The second engine on what is here, with views and archive, and what keeps events for user streams.
+pub(super) fn follower(
+    shared: &Arc<Shared>,
+    replica: &Replica,
+) -> Result<(Follower<Engine, Shown>, Running), BootError> {
+    let (config, Replica { upstream, files, journal }) = (&shared.config, replica);
+    let Some(journal_id) = upstream.journal_id() else { return Err(BootError::Lost) };
+    let last = upstream.sequence();
+    let mut keeper = Keeper::open(config, &shared.clock, &shared.registry);
+    keeper.found(journal_id, last);
+    let archiver = Archiver::open(&archive(config), journal_id, last, shared.views.clone())?;
+    let shown = Shown {
+        archiver,
+        fanout: Fanout::new(shared.views.clone(), Vec::new()),
+        shared: shared.clone(),
+        begun_at: last,
+        kept: keeper.mark(),
+        is_live: false,
+    };
+    let persist = PersistConfig {
         // It is not in the way of anybody here.
         follower_lag: 0,
-        ..persist_config(config, clock)
+        ..persist_config(config, &shared.clock)
     };
-    let engine = engine_config(config);
-    let skips = decisions(files.as_ref())?;
-    let follower: Follower<Engine, Shown> =
-        Follower::new(files.clone(), &persist, &engine, shown, journal.clone(), &skips)?;
-    shared.history.open(Readers::start(&archive, config.archive_readers)?);
-    let status = follower.status();
+    let (engine, skips) = (engine_config(config), decisions(files.as_ref())?);
+    let follower = Follower::new(files.clone(), &persist, &engine, shown, journal.clone(), &skips)?;
+    Ok((follower, keeper.start()?))
+}
+
+/// Starts it.
+fn follow(
+    shared: &Shared,
+    (follower, keeping): (Follower<Engine, Shown>, Running),
+) -> Result<Following, BootError> {
+    open_history(shared)?;
+    let (status, lent) = (follower.status(), Lent::new(follower));
     let runner = Runner { name: "follower".to_owned(), wait: Wait::Sleep, ..Runner::default() };
-    let agents: Vec<Box<dyn Agent>> = vec![Box::new(follower)];
-    Ok((status, runner.spawn(agents).map_err(BootError::Thread)?))
+    let running = runner.spawn(vec![Box::new(lent.clone())]).map_err(BootError::Thread)?;
+    Ok(Following { lent, status, running, keeping })
 }
