@@ -49,16 +49,18 @@ print(*[socket.getsockname()[1] for socket in sockets])')
     url=${urls[leader - 1]}
     fund_traders 10000
     # Those that follow learn at their next start of keys that were made since their last.
-    for number in 1 2 3; do [ $number = "$leader" ] || { kill "${members[number]}" && wait "${members[number]}" && start_member $number; }; done
+    for number in 1 2 3; do
+        [ $number = "$leader" ] || { kill "${members[number]}" && wait "${members[number]}" && start_member $number; }
+    done
     "$@" "${keys[@]}" "$folder" "${urls[@]}" &
     session=$!
-    while kill -0 $session 2>/dev/null; do
+    # In silence, or the shell would say of each that it was killed.
+    while kill -0 $session; do
         for number in 1 2 3; do
-            # Waited for in silence, or the shell would say that it was killed.
-            kill -0 "${members[number]}" 2>/dev/null || { wait "${members[number]}" 2>/dev/null || start_member $number; }
+            kill -0 "${members[number]}" || { wait "${members[number]}" || start_member $number; }
         done
         sleep 0.5
-    done
+    done 2>/dev/null
     wait $session || { tail -n 20 "$folder"/[123].log; exit 1; }
     end_members >"$folder.verified" || { cat "$folder.verified"; exit 1; }
     rm -rf "$folder" "$folder.verified"

@@ -369,6 +369,8 @@ fn reads(history: &History, serial: &Serial, done: &[Done], verdict: &mut Verdic
             }
             before.1 = 0;
         }
+        // Of an order that is gone nobody says whether it was there.
+        let from = if matches!(read.saw, Saw::Gone(..)) { 0 } else { from };
         *before = (read.life, before.1.max(from).max(read.named.unwrap_or(0)));
     }
 }
