@@ -16,9 +16,12 @@ def connect(url, made):
 
 
 def told(act, *values):
-    """The body of a 503 has a code that ccxt takes for a bad request: it is for another host."""
+    """The body of a 503 has a code that ccxt takes for a bad request, and a host that follows may not have heard of the key: both are for
+    another host."""
     try:
         return act(*values)
+    except ccxt.AuthenticationError as error:
+        raise NotNow from error
     except ccxt.BadRequest as error:
         if '"code":-1016' in str(error):
             raise NotNow from error
