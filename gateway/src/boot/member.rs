@@ -62,6 +62,7 @@ struct Told {
 
 /// One opening of a member, and the thread that carries it.
 struct Running {
+    member: u64,
     bring: Sender<Brought>,
     told: Arc<Mutex<Told>>,
     cluster: [u8; 16],
@@ -104,11 +105,12 @@ impl Upstream for Running {
         page.gauge("ringside_cluster_term", "Term of the cluster that this member knows of", told.term);
         let leader = match told.role {
             Role::Follows(leader) => leader.unwrap_or(0),
-            _ => 0,
+            Role::Elected(_) | Role::Leads => self.member,
+            Role::Ended => 0,
         };
         page.gauge(
             "ringside_cluster_leader",
-            "Number of the member that this one follows, 0 for none",
+            "Number of the member that leads as far as this one knows, 0 for none",
             leader,
         );
         page.gauge(
@@ -363,7 +365,7 @@ impl Part<'_> {
         let thread = std::thread::Builder::new().name("quorum".to_owned()).spawn(run);
         let thread = thread.map_err(|cause| PersistError::Member { reason: cause.to_string() })?;
         let (mesh, thread) = (self.mesh.clone(), Mutex::new(Some(thread)));
-        Ok(Running { bring, told, cluster, journal, mesh, others, thread })
+        Ok(Running { member: self.member, bring, told, cluster, journal, mesh, others, thread })
     }
 
     fn replica(&self, running: &Arc<Running>) -> Replica {

@@ -2,8 +2,8 @@
 //! journaller and its helpers write, anybody reads.
 
 use crate::error::PersistError;
-use ringside_core::ring::Doorbell;
 use ringside_core::figures::Histogram;
+use ringside_core::ring::Doorbell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
