@@ -66,7 +66,7 @@ struct Arguments {
 }
 
 /// How long a member is left to find out that its files are gone.
-const NOTICED: Duration = Duration::from_secs(3);
+const NOTICED: Duration = Duration::from_millis(500);
 /// How often members are asked whom they follow.
 const WATCH: Duration = Duration::from_millis(50);
 
