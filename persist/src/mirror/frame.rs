@@ -9,7 +9,7 @@
 //!
 //! | Kind | From | Says | Behind it |
 //! |---|---|---|---|
-//! | HELLO | mirror | where its journal ends: segment, offset, last sequence, chain; id, segment and the rest 0: it has none | |
+//! | HELLO | mirror | where its journal ends: segment, offset, last sequence, chain; id, segment and the rest 0: it has none, and detail: bit 0, it begins with the newest snapshot though there may be all from the first command on | |
 //! | WELCOME | leader | its end; detail: bit 0, replies wait for the mirror; chain: bytes of its next segments | |
 //! | REFUSED | either | why the connection ends | text |
 //! | SNAPSHOT | leader | sequence; offset in the file, of chain bytes in all | bytes of the file, whole blocks |
@@ -33,6 +33,8 @@ pub const VERSION: u16 = 1;
 pub const HEAD_LEN: usize = 72;
 /// Most bytes behind a head.
 pub const PAYLOAD_MAX: usize = 1 << 20;
+/// In the detail of a HELLO that has no journal: the newest snapshot comes first.
+pub(crate) const NEWEST: u32 = 1;
 /// Most bytes of a refusal's text.
 pub const TEXT_MAX: usize = 4096;
 

@@ -10,6 +10,7 @@ use crate::config::{PersistConfig, Term};
 use crate::error::PersistError;
 use crate::format::record::{Class, Last};
 use crate::format::segment::{self, DATA_START, SegmentHeader};
+use crate::quorum::install::{self, Fetched};
 use crate::quorum::link::Given;
 use crate::quorum::vote::{self, Vote};
 use crate::read::replay::{Place, Reader, Step};
@@ -21,7 +22,7 @@ use crate::write::copy::{Copier, CopyError, End, whole_batches};
 use crate::write::encoder::{Encoder, Tail};
 use crate::write::flusher::Current;
 use crate::write::status::{JournalStatus, Position};
-use raft::eraftpb::{ConfState, Entry, HardState, Snapshot};
+use raft::eraftpb::{ConfState, Entry, HardState, Snapshot, SnapshotMetadata};
 use raft::{GetEntriesContext, RaftState, StorageError};
 use ringside_core::command::{AdvanceTime, Command};
 use ringside_core::gate::Gate;
@@ -99,8 +100,8 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Opens what lies in the folder of a member: ends a cut that was begun, checks everything, and wipes what stands behind the
-    /// last whole batch.
+    /// Opens what lies in the folder of a member: ends an install or a cut that was begun, checks everything, and wipes what stands
+    /// behind the last whole batch.
     ///
     /// Errors: it is no member's; rot; batches that are not numbered in turn; I/O.
     pub(crate) fn open(
@@ -112,6 +113,7 @@ impl Log {
     ) -> Result<Log, PersistError> {
         config.check()?;
         let mut vote = vote::read(storage.as_ref())?;
+        install::finish(&storage, &mut vote)?;
         if let Some(cut) = vote.cut {
             cut_at(storage.as_ref(), cut)?;
             vote.cut = None;
@@ -264,6 +266,11 @@ impl Log {
     /// Everything up to batch `index`, which is durable here, is agreed on. Kept with the next vote: it may be forgotten.
     pub(crate) fn agree(&mut self, index: u64) {
         self.vote.commit = index;
+    }
+
+    /// What was fetched takes the place of this log once it is opened anew.
+    pub(crate) fn adopt(&mut self, fetched: &Fetched) -> Result<(), PersistError> {
+        install::adopt(self.storage.as_ref(), &mut self.vote, fetched)
     }
 
     /// Why the log could not be read, once.
@@ -562,9 +569,18 @@ impl raft::Storage for Log {
         Ok(self.last())
     }
 
-    /// There is none: whoever is too far behind is given a copy by an operator.
+    /// The place that what can be read begins behind: whoever is further behind fetches the files ([`install`]).
     fn snapshot(&self, _request_index: u64, _to: u64) -> raft::Result<Snapshot> {
-        Err(raft::Error::Store(StorageError::SnapshotTemporarilyUnavailable))
+        let index = self.first.get() - 1;
+        match self.at(index) {
+            Some(at) if index > 0 => {
+                let term = u64::from(at.term);
+                let metadata = SnapshotMetadata { index, term, ..SnapshotMetadata::default() };
+                Ok(Snapshot { metadata: Some(metadata).into(), ..Snapshot::default() })
+            }
+            // It could not be read, and whoever runs it is told.
+            _ => Err(raft::Error::Store(StorageError::SnapshotTemporarilyUnavailable)),
+        }
     }
 }
 

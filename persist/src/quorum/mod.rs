@@ -1,7 +1,7 @@
 //! Several hosts that agree: the journal is the log of a consensus (`raft`), one sealed batch an entry.
 //!
 //! - [`node`]: one member. [`vote`]: what it may not forget. `log`: its journal, as the consensus sees it. [`link`]: between a leader's
-//!   journaller and the consensus. [`frame`]: what members say to each other.
+//!   journaller and the consensus. [`frame`]: what members say to each other. [`install`]: a journal that is fetched whole.
 //!
 //! What is acknowledged is on the disks of more than half of the members. All journals are the same files, byte for byte, as far as
 //! they are agreed on.
@@ -9,6 +9,7 @@
 //! Not here: sockets, encryption, clocks (`gateway/mirror`); engines, which read the journal as far as it is agreed on.
 
 pub mod frame;
+pub mod install;
 pub mod link;
 mod log;
 pub mod node;

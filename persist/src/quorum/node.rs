@@ -6,18 +6,22 @@
 //!   Its term begins with a batch that says nothing: once that is agreed on, so is all before it, and only then is the engine started.
 //! - A member that was leading and leads no more ends: its engine is ahead of what is agreed on. It is opened anew, as after a restart.
 //!
+//! - A member whose next batch the leader no longer has is told so ([`Node::wants`]). It goes on, and whoever runs it fetches the
+//!   files of another ([`crate::quorum::install`]); once they are here it ends, to be opened anew on them.
+//!
 //! A member that starts says nothing in elections, and begins none, for as long as the longest wait for one: before it went it may
 //! have promised a leader not to.
 
 use crate::config::{PersistConfig, Term};
 use crate::error::PersistError;
+use crate::quorum::install::Fetched;
 use crate::quorum::link::Link;
 use crate::quorum::log::{Log, sequence_at};
 use crate::storage::Storage;
 use crate::storage::disk::Lock;
 use crate::write::status::{JournalStatus, Position};
 use raft::eraftpb::{Entry, HardState, Message, MessageType};
-use raft::{Config, RawNode, StateRole};
+use raft::{Config, Progress, ProgressState, RawNode, SnapshotStatus, StateRole};
 use ringside_core::gate::GateMode;
 use ringside_core::ids::Sequence;
 use std::sync::Arc;
@@ -32,6 +36,8 @@ const SILENCE: usize = 2 * ELECTION;
 const MESSAGE_LEN: u64 = 1 << 20;
 /// Messages on their way to a member at most.
 const IN_FLIGHT: usize = 64;
+/// Ticks after which a member that is to fetch the files is told so again, or asked how far it has come.
+const REMIND: usize = 50;
 
 /// Who a member is.
 #[derive(Clone, Debug)]
@@ -53,7 +59,7 @@ pub enum Role {
     Elected(Term),
     /// It leads, and its engine runs.
     Leads,
-    /// It led: to be opened anew once its engine is stopped.
+    /// It led, or another journal takes the place of its own: to be opened anew once its engine is stopped.
     Ended,
 }
 
@@ -67,6 +73,10 @@ pub struct Node {
     silent: usize,
     /// Up to which batch all is agreed on.
     agreed: u64,
+    /// The batch behind which the leader has all, where it no longer has what comes next here.
+    wanted: Option<u64>,
+    /// Ticks since others were reminded.
+    reminded: usize,
     random: u64,
     drawn: usize,
     /// What the wait for the next election was drawn for.
@@ -118,6 +128,8 @@ impl Node {
             out: Vec::new(),
             silent: SILENCE,
             agreed,
+            wanted: None,
+            reminded: 0,
             random: membership.seed,
             drawn: 0,
             drawn_for: (u64::MAX, StateRole::Follower, 0),
@@ -196,20 +208,86 @@ impl Node {
             return;
         }
         self.raft.tick();
+        self.remind();
         self.draw();
     }
 
+    /// A message that is lost, and an install that ends where nobody hears of it, leave no trace: so it is said again.
+    fn remind(&mut self) {
+        self.reminded += 1;
+        if self.reminded < REMIND {
+            return;
+        }
+        self.reminded = 0;
+        let raft = &self.raft.raft;
+        if raft.state != StateRole::Leader {
+            return;
+        }
+        let is_told = |(_, progress): &(&u64, &Progress)| progress.state == ProgressState::Snapshot;
+        let told: Vec<u64> = raft.prs().iter().filter(is_told).map(|(id, _)| *id).collect();
+        for id in told {
+            self.raft.report_snapshot(id, SnapshotStatus::Failure);
+        }
+    }
+
     /// A message of another member. What does not fit is passed over.
-    pub fn step(&mut self, message: Message) {
+    pub fn step(&mut self, mut message: Message) {
         let kind = message.get_msg_type();
         let is_of_election = matches!(kind, MessageType::MsgRequestVote | MessageType::MsgRequestPreVote);
         let is_local = raft::raw_node::is_local_msg(kind);
         if self.is_ended || is_local || self.silent > 0 && is_of_election {
             return;
         }
+        if kind == MessageType::MsgSnapshot && !self.has_place(&mut message) {
+            return;
+        }
         // A message of a member that is none, or that answers nothing.
         let _ = self.raft.step(message);
         self.draw();
+    }
+
+    /// Whether its own journal goes on from the place that the leader has all behind. If so the leader is answered, else the files are
+    /// wanted.
+    fn has_place(&mut self, message: &mut Message) -> bool {
+        let id = self.raft.raft.id;
+        let metadata = message.mut_snapshot().mut_metadata();
+        let (index, term) = (metadata.index, metadata.term);
+        if index <= self.agreed || index <= self.log().last() && self.term_at(index) == term {
+            // Who is in no set of members is answered nothing.
+            metadata.mut_conf_state().voters = vec![id];
+            return true;
+        }
+        if message.term >= self.term() && self.link.is_none() {
+            self.wanted = Some(index);
+        }
+        false
+    }
+
+    /// The leader no longer has what comes next here: files are wanted that reach to this batch at least.
+    pub fn wants(&self) -> Option<u64> {
+        // It may have come another way.
+        self.wanted.filter(|index| *index > self.agreed && !self.is_ended && self.link.is_none())
+    }
+
+    /// What was fetched takes the place of the journal, if it reaches far enough: then this ends, to be opened anew. False: it is
+    /// fetched again, if it is still wanted.
+    ///
+    /// Errors: the disk.
+    pub fn adopt(&mut self, fetched: &Fetched) -> Result<bool, PersistError> {
+        // Everything that it ever said it has is in what is agreed on up to there, or was never agreed on.
+        let least = self.wants().map(|index| index.max(self.log().last()));
+        if self.raft.raft.state == StateRole::Leader || least.is_none_or(|least| fetched.index < least) {
+            return Ok(false);
+        }
+        self.raft.mut_store().adopt(fetched)?;
+        self.end();
+        Ok(true)
+    }
+
+    /// Up to where its journal is agreed on, and the last command there; nothing where nothing is.
+    pub fn agreed(&self) -> Option<(Position, Sequence)> {
+        let at = self.log().at(self.agreed)?;
+        Some((at.position(), at.last.sequence))
     }
 
     /// Member `id` cannot be reached: nothing was sent to it.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   0 magic [8] | 8 crc32c u32 (of bytes 12..4096) | 12 zero u32 | 16 cluster [16] | 32 member u64 | 40 term u64 | 48 vote u64
-//!  56 commit u64 | 64 cut_segment u64 | 72 cut_offset u64
+//!  56 commit u64 | 64 cut_segment u64 | 72 cut_offset u64 | 80 install u64
 //! ```
 //!
 //! A folder without it cannot vote: an emptied one would elect leaders that know nothing of what it acknowledged.
@@ -40,6 +40,7 @@ struct Block {
     commit: u64,
     cut_segment: u64,
     cut_offset: u64,
+    install: u64,
 }
 
 /// What it says.
@@ -57,6 +58,18 @@ pub struct Vote {
     pub commit: u64,
     /// The journal is being cut there, since others agreed on something else.
     pub(crate) cut: Option<Position>,
+    /// Another journal takes the place of this one.
+    pub(crate) install: Option<Stage>,
+}
+
+/// How far a journal that lies aside has come into its place. Each step is done again where it was begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub(crate) enum Stage {
+    /// What stood there is being removed.
+    Removes = 1,
+    /// What lies aside is being given its names.
+    Moves = 2,
 }
 
 /// Writes it, durably.
@@ -74,6 +87,7 @@ pub(crate) fn write(storage: &dyn Storage, vote: &Vote) -> Result<(), PersistErr
         commit: vote.commit,
         cut_segment: cut.segment,
         cut_offset: cut.offset,
+        install: vote.install.map_or(0, |stage| stage as u64),
     };
     bytes[..size_of::<Block>()].copy_from_slice(block.as_bytes());
     let crc = checksum::crc(&bytes[12..]);
@@ -101,6 +115,12 @@ pub fn read(storage: &dyn Storage) -> Result<Vote, PersistError> {
         return Err(damaged());
     }
     let cut = Position { segment: block.cut_segment, offset: block.cut_offset };
+    let install = match block.install {
+        0 => None,
+        1 => Some(Stage::Removes),
+        2 => Some(Stage::Moves),
+        _ => return Err(damaged()),
+    };
     Ok(Vote {
         cluster: block.cluster,
         member: block.member,
@@ -108,6 +128,7 @@ pub fn read(storage: &dyn Storage) -> Result<Vote, PersistError> {
         vote: block.vote,
         commit: block.commit,
         cut: (cut.segment > 0).then_some(cut),
+        install,
     })
 }
 
@@ -131,6 +152,6 @@ pub fn init(storage: &dyn Storage, member: u64, cluster: Option<[u8; 16]>) -> Re
         true => (0, 0),
         false => (u64::from(walk(storage, &survey, 0, None, |_, _| Ok(()))?.epoch), member),
     };
-    write(storage, &Vote { cluster, member, term, vote, commit: 0, cut: None })?;
+    write(storage, &Vote { cluster, member, term, vote, commit: 0, cut: None, install: None })?;
     Ok(cluster)
 }

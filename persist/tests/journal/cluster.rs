@@ -1,6 +1,6 @@
-//! Three members on disks of their own, over a network that drops, delays, doubles and cuts, whose processes die and whose power goes:
-//! nothing acknowledged is lost, nothing is told that is not agreed on, and one history comes of it. Nothing here has a thread or a
-//! clock: one seed replays a failure.
+//! Three members on disks of their own, over a network that drops, delays, doubles and cuts, whose processes die and whose power goes,
+//! and which forget what snapshots made superfluous, so that others fetch the files: nothing acknowledged is lost, nothing is told
+//! that is not agreed on, and one history comes of it. Nothing here has a thread or a clock: one seed replays a failure.
 
 use crate::common::{Count, Ledger, Session, for_each_seed, random_command, seeds, small_config};
 use ringside_core::agent::Agent;
@@ -9,6 +9,10 @@ use ringside_core::side::SideEntry;
 use ringside_persist::config::{PersistConfig, Term};
 use ringside_persist::error::PersistError;
 use ringside_persist::format::segment;
+use ringside_persist::mirror::frame::{HEAD_LEN, Head};
+use ringside_persist::mirror::sink::SinkError;
+use ringside_persist::mirror::source::Feed;
+use ringside_persist::quorum::install::Fetch;
 use ringside_persist::quorum::link::Link;
 use ringside_persist::quorum::node::{Membership, Node, Role};
 use ringside_persist::quorum::{Message, vote};
@@ -55,8 +59,19 @@ struct Leading {
     link: Arc<Link>,
     /// Hash of the state after each command, from this term's first on.
     hashes: BTreeMap<Sequence, u64>,
+    /// The second engine: writes snapshots, and removes what they make superfluous.
+    follower: Follower<Ledger, Count>,
     /// Entries beside the commands that are waited for.
     receipts: VecDeque<(u64, Receipt)>,
+}
+
+/// Files that a member gets from another.
+struct Fetching {
+    fetch: Fetch,
+    /// Who gives them, while they are connected.
+    feed: Option<(usize, Feed)>,
+    /// Frames on their way.
+    bytes: VecDeque<u8>,
 }
 
 struct Member {
@@ -64,6 +79,7 @@ struct Member {
     disk: Faulty,
     node: Option<Node>,
     engine: Engine,
+    fetching: Option<Fetching>,
     /// Ticks until its process is started again.
     down: u64,
     /// Its file `member` before it voted for anybody.
@@ -94,6 +110,12 @@ struct World {
     /// Who leads in each term.
     leaders: BTreeMap<u64, u64>,
     crashes: u64,
+    /// Journals that took the place of others.
+    installs: u64,
+    /// Disks fail.
+    is_faulty: bool,
+    /// Nobody places orders any more.
+    is_quiet: bool,
 }
 
 impl World {
@@ -101,10 +123,10 @@ impl World {
         let mut random = Random::new(seed);
         let small = small_config(&mut random);
         let config = PersistConfig {
-            snapshot_commands: 100 + random.below(900),
-            // Segments that others need are not removed here.
-            snapshots_kept: 1_000,
-            segment_len: [32 << 10, 64 << 10, 128 << 10][random.below(3) as usize],
+            snapshot_commands: [50, 200, 1_000][random.below(3) as usize],
+            // In most lives segments are removed that others need.
+            snapshots_kept: [1_000, 2, 1][random.below(3) as usize],
+            segment_len: [16 << 10, 32 << 10, 64 << 10, 128 << 10][random.below(4) as usize],
             ..small
         };
         let id = [random.draw() as u8 | 1; 16];
@@ -116,7 +138,7 @@ impl World {
                 let disk = if is_direct { disk.with_durable_writes() } else { disk };
                 assert_eq!(vote::init(&disk, number, Some(id)).unwrap(), id);
                 let blank = disk.bytes("member").unwrap();
-                Member { id: number, disk, node: None, engine: Engine::None, down: 0, blank }
+                Member { id: number, disk, node: None, engine: Engine::None, fetching: None, down: 0, blank }
             })
             .into();
         World {
@@ -136,6 +158,9 @@ impl World {
             entries: 0,
             leaders: BTreeMap::new(),
             crashes: 0,
+            installs: 0,
+            is_faulty: false,
+            is_quiet: false,
         }
     }
 
@@ -146,6 +171,7 @@ impl World {
     }
 
     fn run(&mut self, ticks: u64, faults: u64) {
+        self.is_faulty = faults > 0;
         for _ in 0..ticks {
             self.now += 1;
             if faults > 0 && self.random.below(1_000) < faults {
@@ -230,6 +256,89 @@ impl World {
                 break;
             }
         }
+        self.fetch(index)
+    }
+
+    /// Gets files from another, where the leader no longer has what is needed.
+    fn fetch(&mut self, index: usize) -> Result<(), PersistError> {
+        let Some(wanted) = self.members[index].node.as_ref().and_then(Node::wants) else {
+            self.members[index].fetching = None;
+            return Ok(());
+        };
+        let from = self.random.below(MEMBERS as u64) as usize;
+        let is_cut = |from: usize| self.cuts[from][index] || self.cuts[index][from];
+        let agreed = self.members[from].node.as_ref().filter(|node| node.batches().1 >= wanted);
+        let agreed = agreed.filter(|_| from != index && !is_cut(from)).and_then(Node::agreed);
+        let source: Arc<dyn Storage> = Arc::new(self.members[from].disk.clone());
+        let is_there = self.members.iter().map(|member| member.node.is_some()).collect::<Vec<_>>();
+        let storage: Arc<dyn Storage> = Arc::new(self.members[index].disk.clone());
+        let mut fetching = match self.members[index].fetching.take() {
+            // A process that is gone, or a cable, ends a connection; what has come stays.
+            Some(Fetching { feed: Some((from, _)), fetch, .. }) if !is_there[from] || is_cut(from) => {
+                Fetching { fetch, feed: None, bytes: VecDeque::new() }
+            }
+            Some(fetching) => fetching,
+            None => {
+                let fetch = Fetch::begin(&storage, Lock::default(), &self.config, false)?;
+                Fetching { fetch, feed: None, bytes: VecDeque::new() }
+            }
+        };
+        if fetching.feed.is_none()
+            && let Some((position, sequence)) = agreed
+        {
+            let (hello, mut out) = (fetching.fetch.hello(), Vec::new());
+            let length = self.config.segment_len;
+            match Feed::of_files(source, position, sequence, &hello, length, &mut out) {
+                Ok(feed) => fetching.feed = Some((from, feed)),
+                // What has come does not fit what this one has; or it has just removed it.
+                Err(_) => return Ok(()),
+            }
+            fetching.bytes.extend(out);
+        }
+        let Fetching { fetch, feed, bytes } = &mut fetching;
+        let Some((_, feed)) = feed else {
+            self.members[index].fetching = Some(fetching);
+            return Ok(());
+        };
+        for _ in 0..1 + self.random.below(4) {
+            if bytes.is_empty() {
+                let mut out = Vec::new();
+                // Files may be removed while they are sent.
+                if feed.next(&mut out).is_err() {
+                    return Ok(());
+                }
+                bytes.extend(out);
+            }
+            if bytes.is_empty() {
+                // There is no more, and it does not reach far enough.
+                return Ok(());
+            }
+            let head: Vec<u8> = bytes.drain(..HEAD_LEN).collect();
+            let head = Head::read(&head.try_into().unwrap()).unwrap();
+            let payload: Vec<u8> = bytes.drain(..head.len()).collect();
+            match fetch.take(&head, &payload) {
+                Ok(false) => {}
+                Ok(true) => {
+                    let Fetching { fetch, .. } = fetching;
+                    let fetched = fetch.check::<Ledger>(&())?;
+                    let node = self.members[index].node.as_mut().unwrap();
+                    if node.adopt(&fetched)? {
+                        self.installs += 1;
+                        if self.is_faulty && self.random.below(2) == 0 {
+                            // It dies while one takes the place of the other.
+                            let disk = &self.members[index].disk;
+                            let cut_at = Some(disk.calls() + 1 + self.random.below(60));
+                            disk.plan(Plan { cut_at, ..Plan::default() });
+                        }
+                    }
+                    return Ok(());
+                }
+                Err(SinkError::Persist(error)) => return Err(error),
+                Err(SinkError::Full) => return Ok(()),
+                Err(error) => panic!("seed {}: {error}", self.seed),
+            }
+        }
+        self.members[index].fetching = Some(fetching);
         Ok(())
     }
 
@@ -274,8 +383,10 @@ impl World {
                 })?;
                 let (last, hash) = (session.next - 1, session.hash);
                 let hashes = BTreeMap::from([(last, hash)]);
-                *engine =
-                    Engine::Leads(Box::new(Leading { session, link, hashes, receipts: VecDeque::new() }));
+                let status = session.journaller.status();
+                let follower = Follower::new(storage, config, &(), Count::default(), status, &[])?;
+                let receipts = VecDeque::new();
+                *engine = Engine::Leads(Box::new(Leading { session, link, hashes, follower, receipts }));
                 assert!(
                     last >= self.acknowledged,
                     "seed {}: the new leader ends at {last}, and {} was acknowledged",
@@ -285,13 +396,13 @@ impl World {
                 self.shown(last, hash);
             }
             (Role::Leads, Engine::Leads(leading)) => {
-                for _ in 0..random.below(12) / 3 {
+                for _ in 0..if self.is_quiet { 0 } else { random.below(12) / 3 } {
                     let mut truth = vec![0; leading.session.next as usize];
                     if leading.session.publish(random_command(random), &mut truth) {
                         leading.hashes.insert(leading.session.next - 1, leading.session.hash);
                     }
                 }
-                if random.below(20) == 0 {
+                if !self.is_quiet && random.below(20) == 0 {
                     self.entries += 1;
                     let entry = SideEntry::put(1, &self.entries.to_le_bytes(), vec![3; 40]);
                     let writer = leading.session.journaller.side_writer();
@@ -301,6 +412,10 @@ impl World {
                 }
                 leading.session.settle();
                 if let Some(error) = leading.session.journaller.status().take_failure() {
+                    return Err(error);
+                }
+                leading.follower.do_work();
+                if let Some(error) = leading.follower.status().take_failure() {
                     return Err(error);
                 }
                 // What passed the gate a client was told.
@@ -344,10 +459,10 @@ impl World {
     fn crash(&mut self, index: usize, is_power: bool) {
         self.crashes += 1;
         let (seed, planted) = (self.random.draw(), self.planted);
-        let longest = if self.random.below(4) == 0 { 200 } else { 10 };
+        let longest = if self.random.below(4) == 0 { 400 } else { 10 };
         let down = 1 + self.random.below(longest);
         let member = &mut self.members[index];
-        (member.node, member.engine, member.down) = (None, Engine::None, down);
+        (member.node, member.engine, member.fetching, member.down) = (None, Engine::None, None, down);
         member.disk = if is_power || member.disk.is_off() {
             member.disk.power_cut(seed)
         } else {
@@ -450,23 +565,8 @@ fn live(seed: u64, planted: Planted) -> World {
     );
     // Nobody places orders any more: the last are told to everybody.
     let last = world.leader().unwrap().session.next - 1;
-    for _ in 0..100 {
-        world.now += 1;
-        world.deliver();
-        for index in 0..MEMBERS {
-            if let Engine::Leads(leading) = &mut world.members[index].engine {
-                leading.session.settle();
-            } else {
-                world.engine(index).unwrap();
-            }
-            let node = world.members[index].node.as_mut().unwrap();
-            node.tick();
-            while node.work().unwrap() {}
-            for message in node.messages() {
-                world.send(message);
-            }
-        }
-    }
+    world.is_quiet = true;
+    world.run(200, 0);
     assert_eq!(world.leader().unwrap().session.gate.durable(), last, "seed {seed}");
     let ends: Vec<_> = world.members.iter().map(|member| member.node.as_ref().unwrap().batches()).collect();
     assert!(ends.iter().all(|end| *end == ends[0] && end.0 == end.1), "seed {seed}: {ends:?}");
@@ -475,13 +575,14 @@ fn live(seed: u64, planted: Planted) -> World {
             assert_eq!(follower.machine().sequence(), last, "seed {seed}: member {}", member.id);
         }
     }
-    // All files are the same, and lead to the state that was shown.
+    // All files that several have are the same, and lead to the state that was shown.
     let of_first = segments(&world.members[0].disk);
     for member in &world.members[1..] {
         let own = segments(&member.disk);
-        let names = |all: &[(String, Vec<u8>)]| all.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
-        assert_eq!(names(&of_first), names(&own), "seed {seed}: member {}", member.id);
-        for ((name, bytes), (_, own)) in of_first.iter().zip(&own) {
+        let name = |all: &[(String, Vec<u8>)]| all.last().map(|(name, _)| name.clone());
+        assert_eq!(name(&of_first), name(&own), "seed {seed}: member {}", member.id);
+        for (name, bytes) in &of_first {
+            let Some((_, own)) = own.iter().find(|(named, _)| named == name) else { continue };
             let at = bytes.iter().zip(own).position(|(one, other)| one != other);
             assert!(at.is_none(), "seed {seed}: {name} of member {} differs at byte {at:?}", member.id);
         }
@@ -491,10 +592,11 @@ fn live(seed: u64, planted: Planted) -> World {
         let config =
             PersistConfig { term: Some(Term { number: u32::MAX, index: ends[0].0 }), ..world.config.clone() };
         let disk = member.disk.process_end();
-        for name in disk.list().unwrap() {
-            if name.ends_with(".snapshot") {
-                disk.remove(&name).unwrap();
-            }
+        let mut names = disk.list().unwrap();
+        names.sort();
+        let is_whole = names.iter().find_map(|name| segment::first_seq_of(name)) == Some(1);
+        for name in names.iter().filter(|name| is_whole && name.ends_with(".snapshot")) {
+            disk.remove(name).unwrap();
         }
         let recovered = recover_in::<Ledger>(Arc::new(disk), Lock::default(), &config, &(), &mut ());
         let recovered = recovered.unwrap();
@@ -516,15 +618,17 @@ fn live(seed: u64, planted: Planted) -> World {
 #[test]
 fn nothing_acknowledged_is_lost_and_one_history_comes_of_it() {
     let crashes = AtomicU64::new(0);
-    let terms = AtomicU64::new(0);
+    let (terms, installs) = (AtomicU64::new(0), AtomicU64::new(0));
     for_each_seed("cluster::nothing_acknowledged_is_lost_and_one_history_comes_of_it", 200, |seed| {
         let world = live(seed, Planted::Nothing);
         crashes.fetch_add(world.crashes, Ordering::Relaxed);
         terms.fetch_add(world.leaders.len() as u64, Ordering::Relaxed);
+        installs.fetch_add(world.installs, Ordering::Relaxed);
     });
-    let (crashes, terms) = (crashes.into_inner(), terms.into_inner());
-    println!("{crashes} crashes, {terms} leaders");
-    assert!(seeds::is_rerun() || crashes > 1_000 && terms > 300, "{crashes} crashes, {terms} leaders");
+    let [crashes, terms, installs] = [crashes, terms, installs].map(AtomicU64::into_inner);
+    let said = format!("{crashes} crashes, {terms} leaders, {installs} journals fetched");
+    println!("{said}");
+    assert!(seeds::is_rerun() || crashes > 1_000 && terms > 300 && installs > 100, "{said}");
 }
 
 /// The first of the suite's seeds that finds it.
