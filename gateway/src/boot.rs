@@ -5,6 +5,7 @@
 
 pub(crate) mod credentials;
 mod error;
+mod fetch;
 mod figures;
 mod funded;
 pub mod genesis;

@@ -2,11 +2,13 @@
 //! connections of theirs.
 
 mod connection;
+mod files;
 
 use crate::keys::{Fingerprint, Identity};
 use crate::stream::BEAT;
 use crate::tls;
-use connection::{hear, speak};
+use connection::speak;
+pub use files::{Give, Given, Wanted, fetch};
 use ringside_persist::quorum::Message;
 pub use ringside_persist::quorum::frame::Agreement;
 use ringside_persist::quorum::frame::len_of;
@@ -118,7 +120,15 @@ struct Own {
     key: Fingerprint,
     agreement: Agreement,
     peers: Vec<Arc<Peer>>,
-    deliver: Box<dyn Fn(Message) + Send + Sync>,
+    hear: Hear,
+}
+
+/// What is done with what others say.
+pub struct Hear {
+    /// With a message: on the one thread that carries all of this, it must not wait.
+    pub deliver: Box<dyn Fn(Message) + Send + Sync>,
+    /// With one who wants the files: on a thread where it may wait.
+    pub give: Arc<Give>,
 }
 
 /// This member's connections.
@@ -138,6 +148,11 @@ impl Mesh {
     /// dropped, as is what waits when its connection ends, and raft sends again.
     pub fn send(&self, message: Message) -> bool {
         self.peer(message.to).is_some_and(|peer| peer.put(message))
+    }
+
+    /// All other members.
+    pub fn members(&self) -> Vec<Member> {
+        self.own.peers.iter().map(|peer| peer.member.clone()).collect()
     }
 
     /// Whether messages to a member are on their way to it.
@@ -171,8 +186,8 @@ impl Mesh {
     }
 }
 
-/// Listens, and keeps connected to all `members` but `me`, until `shutdown`. What they say goes to `deliver`, in the order in which
-/// each said it, on the one thread that carries all of this: it must not wait.
+/// Listens, and keeps connected to all `members` but `me`, until `shutdown`. What they say is handed over in the order in which each
+/// said it.
 ///
 /// Errors: I/O; TLS has nothing to work with; `InvalidInput` where members, number and key do not go together.
 pub fn start(
@@ -181,7 +196,7 @@ pub fn start(
     identity: &Identity,
     members: &[Member],
     agreement: Agreement,
-    deliver: Box<dyn Fn(Message) + Send + Sync>,
+    hear: Hear,
     shutdown: CancellationToken,
 ) -> io::Result<Mesh> {
     check(me, identity, members).map_err(|text| io::Error::new(io::ErrorKind::InvalidInput, text))?;
@@ -204,7 +219,7 @@ pub fn start(
         speaking.push((peer, TlsConnector::from(connector)));
     }
     let peers = speaking.iter().map(|(peer, _)| peer.clone()).collect();
-    let own = Arc::new(Own { me, key: identity.fingerprint(), agreement, peers, deliver });
+    let own = Arc::new(Own { me, key: identity.fingerprint(), agreement, peers, hear });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let listener = {
         let _within = runtime.enter();
@@ -274,7 +289,7 @@ async fn listen_for_members(listener: tokio::net::TcpListener, acceptor: TlsAcce
         let Ok(place) = places.clone().try_acquire_owned() else { continue };
         let (acceptor, own, told) = (acceptor.clone(), own.clone(), told.clone());
         tokio::task::spawn_local(async move {
-            let Err(error) = hear(&own, stream, &acceptor).await;
+            let Err(error) = connection::hear(&own, stream, &acceptor).await;
             let reason = error.to_string();
             // Said once, not at every attempt.
             if told.replace(reason.clone()) != reason {

@@ -20,17 +20,19 @@ struct Cluster {
     ports: [[u16; 2]; HOSTS],
     members: String,
     hosts: [Mutex<Option<Running>>; HOSTS],
+    /// Settings of all hosts beside the common ones.
+    settings: &'static [(&'static str, &'static str)],
 }
 
 impl Cluster {
-    fn new(name: &str) -> Cluster {
+    fn new(name: &str, settings: &'static [(&'static str, &'static str)]) -> Cluster {
         let folder = Folder::new(name);
         let listeners: Vec<_> = (0..2 * HOSTS).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
         let port = |at: usize| listeners[at].local_addr().unwrap().port();
         let ports = [0, 1, 2].map(|host| [port(2 * host), port(2 * host + 1)]);
         drop(listeners);
-        let mut cluster =
-            Cluster { folder, ports, members: String::new(), hosts: [const { Mutex::new(None) }; HOSTS] };
+        let hosts = [const { Mutex::new(None) }; HOSTS];
+        let mut cluster = Cluster { folder, ports, members: String::new(), hosts, settings };
         let members: Vec<_> = (0..HOSTS)
             .map(|host| {
                 let output = ringside(&cluster.data(host)).arg("mirror-key").output().unwrap();
@@ -77,7 +79,8 @@ impl Cluster {
             .env("RINGSIDE_ORDERS_PER_MINUTE", "1000000")
             .env("RINGSIDE_CLUSTER_MEMBER", (host + 1).to_string())
             .env("RINGSIDE_CLUSTER_LISTEN", format!("127.0.0.1:{}", self.ports[host][1]))
-            .env("RINGSIDE_CLUSTER_MEMBERS", &self.members);
+            .env("RINGSIDE_CLUSTER_MEMBERS", &self.members)
+            .envs(self.settings.iter().copied());
         command
     }
 
@@ -124,15 +127,51 @@ impl Cluster {
         (0..HOSTS).map(|host| format!("== {host}\n{}", of(host).unwrap_or_default())).collect()
     }
 
-    /// Of every segment its bytes.
-    fn segments(&self, host: usize) -> Vec<(String, Vec<u8>)> {
+    /// Names of all segments.
+    fn names(&self, host: usize) -> Vec<String> {
         let journal = self.data(host).join("journal");
         let names = std::fs::read_dir(&journal).unwrap().map(|entry| entry.unwrap().file_name());
         let mut names: Vec<_> = names.map(|name| name.into_string().unwrap()).collect();
-        names.retain(|name| name.ends_with(".journal"));
+        names.retain(|name| name.ends_with(".journal") && !name.starts_with("fetched."));
         names.sort();
-        names.into_iter().map(|name| (name.clone(), std::fs::read(journal.join(name)).unwrap())).collect()
+        names
     }
+
+    /// Of every segment its bytes.
+    fn segments(&self, host: usize) -> Vec<(String, Vec<u8>)> {
+        let journal = self.data(host).join("journal");
+        self.names(host)
+            .into_iter()
+            .map(|name| (name.clone(), std::fs::read(journal.join(name)).unwrap()))
+            .collect()
+    }
+
+    /// Kills all, and compares what they have. What was on its way some have, and some do not.
+    fn hold_the_same_files(&self) {
+        std::thread::sleep(Duration::from_secs(2));
+        (0..HOSTS).for_each(|host| self.kill(host));
+        let all = [0, 1, 2].map(|host| self.segments(host));
+        for (other, host) in all[1..].iter().zip(1..) {
+            // What snapshots made superfluous each has removed by itself.
+            let found = |name: &String| other.iter().find(|(named, _)| named == name);
+            let common: Vec<_> =
+                all[0].iter().filter_map(|(name, bytes)| Some((name, bytes, &found(name)?.1))).collect();
+            assert!(common.len() > 1, "several segments of host {host}");
+            for (at, (name, one, two)) in common.iter().enumerate() {
+                let is_open = at + 1 == common.len();
+                let differs = one.chunks(4096).zip(two.chunks(4096)).position(|(one, two)| {
+                    let is_blank = |block: &[u8]| block.iter().all(|byte| *byte == 0);
+                    one != two && !(is_open && (is_blank(one) || is_blank(two)))
+                });
+                assert!(differs.is_none(), "{name} differs in block {differs:?}\n{}", self.logs());
+            }
+        }
+    }
+}
+
+/// Of the first and last segment of a journal the number of the first command.
+fn reach(segments: &[String]) -> [u64; 2] {
+    [segments.first(), segments.last()].map(|name| name.unwrap()[..20].parse().unwrap())
 }
 
 fn order(address: &str, trader: &str) -> std::io::Result<(u16, String)> {
@@ -143,7 +182,7 @@ fn order(address: &str, trader: &str) -> std::io::Result<(u16, String)> {
 
 #[test]
 fn leaders_die_and_nothing_acknowledged_is_lost() {
-    let cluster = Cluster::new("cluster");
+    let cluster = Cluster::new("cluster", &[]);
     (0..HOSTS).for_each(|host| cluster.start(host));
     let first = cluster.leader();
     let [_, buyer] = trade(&cluster.address(first));
@@ -244,27 +283,87 @@ fn leaders_die_and_nothing_acknowledged_is_lost() {
     (0..HOSTS).for_each(|host| cluster.start_if_gone(host));
     cluster.leader();
 
-    // They hold the same files. What was on its way when they were killed some have, and some do not.
-    std::thread::sleep(Duration::from_secs(2));
-    (0..HOSTS).for_each(|host| cluster.kill(host));
-    let all = [0, 1, 2].map(|host| cluster.segments(host));
-    assert!(all[0].len() > 2, "several segments");
-    for other in &all[1..] {
-        // What snapshots made superfluous each has removed by itself.
-        let found = |name: &String| other.iter().find(|(named, _)| named == name);
-        let common: Vec<_> =
-            all[0].iter().filter_map(|(name, bytes)| Some((name, bytes, &found(name)?.1))).collect();
-        assert!(common.len() > 1, "several segments");
-        for (at, (name, one, two)) in common.iter().enumerate() {
-            let is_open = at + 1 == common.len();
-            let differs = one.chunks(4096).zip(two.chunks(4096)).position(|(one, two)| {
-                let is_blank = |block: &[u8]| block.iter().all(|byte| *byte == 0);
-                one != two && !(is_open && (is_blank(one) || is_blank(two)))
-            });
-            assert!(differs.is_none(), "{name} differs in block {differs:?}\n{}", cluster.logs());
-        }
-    }
+    cluster.hold_the_same_files();
     // Nobody starts there alone.
     let plain = ringside(&cluster.data(0)).output().unwrap();
     assert!(said(&plain).contains("member's of a cluster"), "{}", said(&plain));
+}
+
+/// Places an order and cancels it, so that there is always money for another; its id.
+fn order_and_cancel(address: &str, trader: &str) -> Option<String> {
+    let Ok((200, answer)) = order(address, trader) else { return None };
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    let id = answer["id"].as_str().unwrap().to_owned();
+    let _ = try_request(address, "DELETE", &format!("/api/v1/spot/orders/{id}"), &[trader], "");
+    Some(id)
+}
+
+#[test]
+fn a_host_that_was_away_for_too_long_fetches_the_files_and_leads() {
+    let settings = &[
+        ("RINGSIDE_SNAPSHOTS_KEPT", "1"),
+        ("RINGSIDE_SNAPSHOT_COMMANDS", "500"),
+        ("RINGSIDE_FOLLOWER_LAG", "0"),
+    ];
+    let cluster = Cluster::new("cluster-away", settings);
+    (0..HOSTS).for_each(|host| cluster.start(host));
+    let leader = cluster.leader();
+    let (away, other) = ((leader + 1) % HOSTS, (leader + 2) % HOSTS);
+    let [_, buyer] = trade(&cluster.address(leader));
+    let mut acknowledged = Vec::new();
+    let mut place = |host: usize, trader: &str| {
+        acknowledged.push(order_and_cancel(&cluster.address(host), trader).expect("acknowledged"));
+    };
+    (0..100).for_each(|_| place(leader, &buyer));
+    cluster.kill(away);
+    let [_, end] = reach(&cluster.names(away));
+    let begun = Instant::now();
+    // Both others have removed what comes next there.
+    while [leader, other].iter().any(|host| reach(&cluster.names(*host))[0] <= end) {
+        place(leader, &buyer);
+        assert!(begun.elapsed() < Duration::from_secs(120), "nothing is removed\n{}", cluster.logs());
+    }
+    cluster.start(away);
+    let is_there = || cluster.logs().contains("the journal of another member takes the place");
+    while !is_there() {
+        place(leader, &buyer);
+        assert!(begun.elapsed() < Duration::from_secs(180), "nothing is fetched\n{}", cluster.logs());
+    }
+    let took = begun.elapsed();
+    (0..50).for_each(|_| place(leader, &buyer));
+
+    // It catches up from there by itself, and shows what the others do.
+    let trades = |host: usize| {
+        try_request(&cluster.address(host), "GET", "/api/v1/spot/trades?symbol=DFUSDT", &[], "").ok()
+    };
+    let begun = Instant::now();
+    while trades(away) != trades(leader) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it lags\n{}", cluster.logs());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    eprintln!("fetched after {took:?}, hot after {:?} more", begun.elapsed());
+
+    // The leader dies, and then whoever of the two led next: of those that are left the one that was away alone has everything.
+    cluster.kill(leader);
+    let next = cluster.leader();
+    let buyer = log_in(&cluster.address(next), 3);
+    (0..20).for_each(|_| place(next, &buyer));
+    if next != away {
+        cluster.kill(next);
+        cluster.start(leader);
+        assert_eq!(cluster.leader(), away, "{}", cluster.logs());
+        let buyer = log_in(&cluster.address(away), 3);
+        (0..20).for_each(|_| place(away, &buyer));
+    }
+    let buyer = log_in(&cluster.address(away), 3);
+    for id in &acknowledged {
+        get(&cluster.address(away), &format!("/api/v1/spot/orders/{id}"), &[&buyer]);
+    }
+    (0..HOSTS).for_each(|host| cluster.start_if_gone(host));
+    let begun = Instant::now();
+    while (0..HOSTS).any(|host| trades(host) != trades(away)) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "one lags\n{}", cluster.logs());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    cluster.hold_the_same_files();
 }

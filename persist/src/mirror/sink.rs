@@ -253,7 +253,7 @@ impl Sink {
             FrameKind::Snapshot => self.take_snapshot(head, payload)?,
             FrameKind::Begin => self.begin_segment(head, payload)?,
             FrameKind::Records => return self.take_records(head, payload),
-            FrameKind::Hello | FrameKind::Synced | FrameKind::Refused => {
+            FrameKind::Hello | FrameKind::Synced | FrameKind::Refused | FrameKind::Beside => {
                 return unfit("a leader does not say that");
             }
         }
