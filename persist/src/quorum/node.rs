@@ -73,6 +73,8 @@ pub struct Node {
     silent: usize,
     /// Up to which batch all is agreed on.
     agreed: u64,
+    /// Its last batch and its term when it was opened.
+    opened: (u64, u64),
     /// The batch behind which the leader has all, where it no longer has what comes next here.
     wanted: Option<u64>,
     /// Ticks since others were reminded.
@@ -121,6 +123,7 @@ impl Node {
         let silent_logger = slog::Logger::root(slog::Discard, slog::o!());
         let raft = RawNode::new(&settings, log, &silent_logger).map_err(broken)?;
         let agreed = raft.raft.raft_log.committed;
+        let opened = (raft.store().last(), raft.raft.term);
         let mut node = Node {
             raft,
             link: None,
@@ -128,6 +131,7 @@ impl Node {
             out: Vec::new(),
             silent: SILENCE,
             agreed,
+            opened,
             wanted: None,
             reminded: 0,
             random: membership.seed,
@@ -184,7 +188,10 @@ impl Node {
 
     /// Whether an engine can follow the journal: it is known that everything was agreed on that anybody was told of before this term.
     pub fn has_journal(&self) -> bool {
-        self.agreed > 0 && self.term_at(self.agreed) == self.term()
+        let (last, term) = self.opened;
+        // Of what was agreed on when it went it may have forgotten how far that was.
+        let is_known = self.agreed >= last || self.term() > term;
+        self.agreed > 0 && self.term_at(self.agreed) == self.term() && is_known
     }
 
     /// Gives the journal up to a leader's engine, which it is elected to start. `wake` is called when there is something to do here.

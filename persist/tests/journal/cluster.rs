@@ -82,6 +82,8 @@ struct Member {
     fetching: Option<Fetching>,
     /// Ticks until its process is started again.
     down: u64,
+    /// The last command that it showed, and that what is kept beside its journal knows of.
+    kept: Sequence,
     /// Its file `member` before it voted for anybody.
     blank: Vec<u8>,
 }
@@ -138,7 +140,7 @@ impl World {
                 let disk = if is_direct { disk.with_durable_writes() } else { disk };
                 assert_eq!(vote::init(&disk, number, Some(id)).unwrap(), id);
                 let blank = disk.bytes("member").unwrap();
-                Member { id: number, disk, node: None, engine: Engine::None, fetching: None, down: 0, blank }
+                Member { id: number, disk, node: None, engine: Engine::None, fetching: None, down: 0, kept: 0, blank }
             })
             .into();
         World {
@@ -440,6 +442,7 @@ impl World {
                     return Err(error);
                 }
                 let (at, hash) = (follower.machine().sequence(), follower.machine().hash());
+                member.kept = member.kept.max(at);
                 if at > 0 {
                     self.shown(at, hash);
                 }
@@ -447,6 +450,8 @@ impl World {
             (Role::Follows(_), engine) => {
                 assert!(!matches!(engine, Engine::Leads(_)), "a leader that follows has ended");
                 if node.has_journal() {
+                    let (seed, at) = (self.seed, node.sequence());
+                    assert!(at >= member.kept, "seed {seed}: it starts from {at}, and showed {}", member.kept);
                     let follower = Follower::new(storage, config, &(), Count::default(), node.status(), &[])?;
                     *engine = Engine::Follows(Box::new(follower));
                 }
