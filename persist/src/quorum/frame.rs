@@ -25,9 +25,11 @@
 //! fetched ([`crate::quorum::install`]).
 //!
 //! Not carried: proposals, because a batch has its place in the leader's journal alone; requests for
-//! an index to read at, because reads follow a lease that is not the library's; changes of members.
+//! an index to read at, because reads follow a lease that is not the library's. A change of members goes as the batch that it is:
+//! whoever takes it sees what it is ([`crate::quorum::members`]).
 
 use crate::format::checksum;
+use crate::quorum::log::Whole;
 use crate::storage::BLOCK_LEN;
 use bytes::Bytes;
 pub use raft::eraftpb::{Entry, EntryType, MessageType};
@@ -154,7 +156,7 @@ pub enum FrameError {
         count: u64,
     },
     /// No batch of the journal.
-    #[error("entry {index} is no batch but a change of members")]
+    #[error("entry {index} is no batch")]
     EntryType {
         /// Its place.
         index: u64,
@@ -225,10 +227,9 @@ const _: () = assert!(size_of::<EntryHead>() == ENTRY_HEAD_LEN);
 
 impl EntryHead {
     fn of(entry: &Entry) -> Result<EntryHead, FrameError> {
-        let (data, context) = (entry.data.len(), entry.context.len());
-        if entry.entry_type != EntryType::EntryNormal {
-            return Err(FrameError::EntryType { index: entry.index });
-        }
+        let whole = Whole::of(entry).filter(|_| entry.entry_type != EntryType::EntryConfChange);
+        let Whole { block, batch } = whole.ok_or(FrameError::EntryType { index: entry.index })?;
+        let (data, context) = (batch.len(), block.len());
         match (u32::try_from(data), u32::try_from(context)) {
             (Ok(data_len), Ok(context_len)) => {
                 Ok(EntryHead { term: entry.term, index: entry.index, context_len, data_len })
@@ -484,8 +485,8 @@ impl Head {
 
 /// Bytes of the frame of a message.
 pub fn len_of(message: &Message) -> usize {
-    let entries = message.entries.iter();
-    HEAD_LEN + entries.map(|entry| ENTRY_HEAD_LEN + entry.context.len() + entry.data.len()).sum::<usize>()
+    let wholes = message.entries.iter().filter_map(Whole::of);
+    HEAD_LEN + wholes.map(|whole| ENTRY_HEAD_LEN + whole.block.len() + whole.batch.len()).sum::<usize>()
 }
 
 /// Appends the frame of a message.
@@ -528,9 +529,9 @@ pub fn put(message: &Message, cluster: [u8; 16], out: &mut Vec<u8>) -> Result<()
     let len = head.check_entries(heads.iter().copied())?;
     out.reserve(HEAD_LEN + len as usize);
     head.put(heads.as_bytes(), len, out);
-    for entry in &message.entries {
-        out.extend_from_slice(&entry.context);
-        out.extend_from_slice(&entry.data);
+    for Whole { block, batch } in message.entries.iter().filter_map(Whole::of) {
+        out.extend_from_slice(block);
+        out.extend_from_slice(batch);
     }
     Ok(())
 }

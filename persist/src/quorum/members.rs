@@ -92,6 +92,13 @@ impl Members {
         Members { all, highest, change: None }
     }
 
+    /// Without one who is named there and is none yet.
+    pub(crate) fn but(&self, id: u64) -> Members {
+        let mut members = self.clone();
+        members.all.remove(&id);
+        members
+    }
+
     /// What stands beside the commands of them.
     pub fn of(side: &SideStore) -> Option<Members> {
         side.get(KIND, ID).and_then(Members::decode)
@@ -273,4 +280,97 @@ pub(crate) fn is_change(batch: &[u8]) -> bool {
         }
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn member(number: u8) -> (u64, Member) {
+        let member =
+            Member { address: format!("host-{number}.example:7071"), key: [number; 32], is_voter: true };
+        (u64::from(number), member)
+    }
+
+    fn three() -> Members {
+        Members::of_settings([1, 2, 3].map(member))
+    }
+
+    fn numbers(state: &ConfState) -> (Vec<u64>, Vec<u64>) {
+        let mut learners = state.learners.clone();
+        let mut voters = state.voters.clone();
+        learners.sort_unstable();
+        voters.sort_unstable();
+        (voters, learners)
+    }
+
+    #[test]
+    fn each_change_says_what_was_before_it_and_comes_back_from_its_entry() {
+        let with = three().with(4, "host-4.example:7071", [4; 32]).unwrap();
+        let votes = with.with_vote(4).unwrap();
+        let gone = votes.without(1).unwrap();
+        let learner = gone.with(9, "host-9.example:7071", [9; 32]).unwrap();
+        let sent_away = learner.without(9).unwrap();
+        let all = [three(), with, votes, gone, learner, sent_away];
+        for pair in all.windows(2) {
+            assert_eq!(numbers(&pair[1].conf_state_before()), numbers(&pair[0].conf_state()));
+            let change = pair[1].conf_change().expect("one change");
+            assert_eq!((change.changes.len(), change.enter_joint(), change.leave_joint()), (1, None, false));
+        }
+        for members in &all {
+            assert_eq!(Members::of_entry(&members.entry()).as_ref(), Some(members));
+            let mut side = SideStore::default();
+            side.apply(members.entry());
+            assert_eq!(Members::of(&side).as_ref(), Some(members));
+        }
+        assert_eq!(numbers(&all[5].conf_state()), (vec![2, 3, 4], vec![]));
+    }
+
+    #[test]
+    fn what_would_end_a_cluster_or_confuse_it_is_refused() {
+        let three = three();
+        assert_eq!(three.with(3, "x:1", [9; 32]), Err(NoChange::Used(3, 4)));
+        assert_eq!(three.with(4, "x:1", [2; 32]), Err(NoChange::Key(2)));
+        assert_eq!(three.with(4, &"x".repeat(ADDRESS_MAX + 1), [9; 32]), Err(NoChange::TooLong));
+        assert_eq!(
+            (three.with_vote(4), three.with_vote(3)),
+            (Err(NoChange::Unknown(4)), Err(NoChange::Votes(3)))
+        );
+        assert_eq!(three.without(4), Err(NoChange::Unknown(4)));
+        let one = three.without(1).unwrap().without(2).unwrap();
+        assert_eq!(one.without(3), Err(NoChange::Last(3)));
+        let learns = three.with(7, "x:1", [7; 32]).unwrap();
+        let without = learns.without(7).unwrap();
+        assert_eq!(without.with(7, "x:1", [8; 32]), Err(NoChange::Used(7, 8)), "a number is given once");
+    }
+
+    #[test]
+    fn bytes_that_are_no_members_are_none() {
+        let SideEntry { bytes, .. } = three().with(4, "four:1", [4; 32]).unwrap().entry();
+        let bytes = bytes.unwrap();
+        assert!(Members::decode(&bytes).is_some());
+        for len in 0..bytes.len() {
+            assert_eq!(Members::decode(&bytes[..len]), None, "{len}");
+        }
+        for (at, value) in [
+            (0, 2),
+            (2, 5),
+            (4, 2),
+            (4, 3),
+            (4, 5),
+            (6, 1),
+            (8, 5),
+            (8, 3),
+            (16, 3),
+            (24, 9),
+            (32, 2),
+            (36, 1),
+        ] {
+            let mut changed = bytes.clone();
+            changed[at] = value;
+            assert_eq!(Members::decode(&changed), None, "{value} at {at}");
+        }
+        let more = [&bytes[..], &[0]].concat();
+        assert_eq!(Members::decode(&more), None);
+    }
 }

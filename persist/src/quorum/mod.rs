@@ -2,6 +2,7 @@
 //!
 //! - [`node`]: one member. [`vote`]: what it may not forget. `log`: its journal, as the consensus sees it. [`link`]: between a leader's
 //!   journaller and the consensus. [`frame`]: what members say to each other. [`install`]: a journal that is fetched whole.
+//!   [`members`]: who they are.
 //!
 //! What is acknowledged is on the disks of more than half of the members. All journals are the same files, byte for byte, as far as
 //! they are agreed on.
@@ -12,6 +13,7 @@ pub mod frame;
 pub mod install;
 pub mod link;
 mod log;
+pub mod members;
 pub mod node;
 pub mod vote;
 

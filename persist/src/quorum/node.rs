@@ -16,11 +16,12 @@ use crate::config::{PersistConfig, Term};
 use crate::error::PersistError;
 use crate::quorum::install::Fetched;
 use crate::quorum::link::Link;
-use crate::quorum::log::{Log, sequence_at};
+use crate::quorum::log::{Log, Whole, sequence_at};
+use crate::quorum::members::{self, Members};
 use crate::storage::Storage;
 use crate::storage::disk::Lock;
 use crate::write::status::{JournalStatus, Position};
-use raft::eraftpb::{Entry, HardState, Message, MessageType};
+use raft::eraftpb::{Entry, EntryType, HardState, Message, MessageType};
 use raft::{Config, Progress, ProgressState, RawNode, SnapshotStatus, StateRole};
 use ringside_core::gate::GateMode;
 use ringside_core::ids::Sequence;
@@ -44,8 +45,8 @@ const REMIND: usize = 50;
 pub struct Membership {
     /// Its number.
     pub member: u64,
-    /// The numbers of all members.
-    pub voters: Vec<u64>,
+    /// All members, as the settings name them: as long as nothing else stands in the journal.
+    pub members: Members,
     /// Decides how long it waits before elections.
     pub seed: u64,
 }
@@ -61,6 +62,19 @@ pub enum Role {
     Leads,
     /// It led, or another journal takes the place of its own: to be opened anew once its engine is stopped.
     Ended,
+}
+
+/// How a member fares, as the leader sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Its number.
+    pub member: u64,
+    /// The last batch that it is known to have.
+    pub has: u64,
+    /// It has answered since the leader last looked whether a majority does.
+    pub is_heard: bool,
+    /// The leader no longer has what it needs.
+    pub is_fetching: bool,
 }
 
 /// One member; see the module's header.
@@ -102,7 +116,7 @@ impl Node {
         if config.mode != GateMode::Durable {
             return refuse("members acknowledge what is synced: set `acknowledge` to durable".to_owned());
         }
-        let log = Log::open(storage, config, engine_version, &membership.voters, is_threaded)?;
+        let log = Log::open(storage, config, engine_version, &membership.members, is_threaded)?;
         let member = membership.member;
         if log.vote().member != member {
             return refuse(format!(
@@ -116,6 +130,7 @@ impl Node {
             heartbeat_tick: HEARTBEAT,
             max_size_per_msg: MESSAGE_LEN,
             max_inflight_msgs: IN_FLIGHT,
+            applied: log.applied(),
             check_quorum: true,
             pre_vote: true,
             ..Config::default()
@@ -159,6 +174,11 @@ impl Node {
         } else {
             Role::Follows(None)
         }
+    }
+
+    /// Its number.
+    pub fn member(&self) -> u64 {
+        self.raft.raft.id
     }
 
     /// Its term.
@@ -245,6 +265,14 @@ impl Node {
         if self.is_ended || is_local || self.silent > 0 && is_of_election {
             return;
         }
+        if kind == MessageType::MsgAppend {
+            // What type it is of its batch says, and nobody else.
+            for entry in message.mut_entries().iter_mut().filter(|entry| members::is_change(&entry.data)) {
+                let whole = Whole { block: &entry.context, batch: &entry.data }.context();
+                (entry.context, entry.data) = (whole.into(), Default::default());
+                entry.entry_type = EntryType::EntryConfChangeV2;
+            }
+        }
         if kind == MessageType::MsgSnapshot && !self.has_place(&mut message) {
             return;
         }
@@ -289,6 +317,43 @@ impl Node {
         self.raft.mut_store().adopt(fetched)?;
         self.end();
         Ok(true)
+    }
+
+    /// The members, as far as is agreed on here.
+    pub fn members(&self) -> &Members {
+        self.log().members(self.agreed)
+    }
+
+    /// Who it is that hears from this one while it leads, and how far each is; nothing while it does not.
+    pub fn standings(&self) -> Vec<Standing> {
+        let raft = &self.raft.raft;
+        if raft.state != StateRole::Leader || self.is_ended {
+            return Vec::new();
+        }
+        let standing = |(id, progress): (&u64, &Progress)| Standing {
+            member: *id,
+            has: if *id == raft.id { self.log().last() } else { progress.matched },
+            is_heard: *id == raft.id || progress.recent_active,
+            is_fetching: progress.state == ProgressState::Snapshot,
+        };
+        let mut standings: Vec<_> = raft.prs().iter().map(standing).collect();
+        standings.sort_by_key(|standing| standing.member);
+        standings
+    }
+
+    /// Whether a change of members may be written by the leader's journaller now: one at a time.
+    pub fn takes_change(&self) -> bool {
+        let raft = &self.raft.raft;
+        let is_leading = self.link.is_some() && !self.is_ended && raft.state == StateRole::Leader;
+        is_leading && !raft.has_pending_conf() && raft.lead_transferee.is_none()
+    }
+
+    /// Has member `id`, who votes, lead in place of this one. Nothing further is proposed meanwhile; what comes of it [`Node::role`]
+    /// says.
+    pub fn transfer(&mut self, id: u64) {
+        if self.takes_change() {
+            self.raft.transfer_leader(id);
+        }
     }
 
     /// Up to where its journal is agreed on, and the last command there; nothing where nothing is.
@@ -339,14 +404,27 @@ impl Node {
             self.end();
             return Ok(true);
         }
+        if self.raft.raft.lead_transferee.is_some() {
+            // It would be refused. Where the other does not come to lead it goes on.
+            return Ok(false);
+        }
         let (until, given) = link.take();
         let found = self.raft.mut_store().found(until, given)?;
         let is_any = !found.is_empty();
         for batch in found {
             let next = self.raft.raft.raft_log.last_index() + 1;
             assert_eq!(batch.index, next, "a leader's batches are proposed in turn");
+            let proposed = match batch.change {
+                None => self.raft.propose(batch.context, batch.data),
+                // It would be taken for one that opens a term.
+                Some(_) if self.raft.raft.has_pending_conf() => Err(raft::Error::ProposalDropped),
+                Some(change) => {
+                    let whole = Whole { block: &batch.context, batch: &batch.data };
+                    self.raft.propose_conf_change(whole.context(), change)
+                }
+            };
             // What is refused is refused because others lead.
-            if self.raft.propose(batch.context, batch.data).is_err() {
+            if proposed.is_err() {
                 self.end();
                 return Ok(true);
             }
@@ -371,8 +449,13 @@ impl Node {
         self.out.append(&mut ready.take_persisted_messages());
         let mut light = self.raft.advance(ready);
         self.out.append(&mut light.take_messages());
-        self.raft.advance_apply();
         let agreed = self.raft.raft.raft_log.committed;
+        let changes: Vec<_> =
+            self.log().changes(self.agreed, agreed).filter_map(Members::conf_change).collect();
+        for change in changes {
+            self.raft.apply_conf_change(&change).map_err(broken)?;
+        }
+        self.raft.advance_apply();
         if agreed > self.agreed {
             self.agreed = agreed;
             self.raft.mut_store().agree(agreed);

@@ -1,6 +1,6 @@
 //! Three members on disks of their own, over a network that drops, delays, doubles and cuts, whose processes die and whose power goes,
-//! and which forget what snapshots made superfluous, so that others fetch the files: nothing acknowledged is lost, nothing is told
-//! that is not agreed on, and one history comes of it. Nothing here has a thread or a clock: one seed replays a failure.
+//! and which forget what snapshots made superfluous, so that others fetch the files; members come and go meanwhile, and whose disk is
+//! lost comes back as another: nothing acknowledged is lost, nothing is told that is not agreed on, and one history comes of it. Nothing here has a thread or a clock: one seed replays a failure.
 
 use crate::common::{Count, Ledger, Session, for_each_seed, random_command, seeds, small_config};
 use ringside_core::agent::Agent;
@@ -14,8 +14,9 @@ use ringside_persist::mirror::sink::SinkError;
 use ringside_persist::mirror::source::Feed;
 use ringside_persist::quorum::install::Fetch;
 use ringside_persist::quorum::link::Link;
-use ringside_persist::quorum::node::{Membership, Node, Role};
-use ringside_persist::quorum::{Message, vote};
+use ringside_persist::quorum::members::Members;
+use ringside_persist::quorum::node::{Membership, Node, Role, Standing};
+use ringside_persist::quorum::{self, Message, vote};
 use ringside_persist::recover::follower::Follower;
 use ringside_persist::recover::machine::Machine;
 use ringside_persist::recover::recovery::{Recovered, recover_in};
@@ -30,7 +31,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const MEMBERS: usize = 3;
-const VOTERS: [u64; MEMBERS] = [1, 2, 3];
+/// Numbers that are given in a life at most.
+const NUMBERS: usize = 12;
 
 /// A bug that is put in on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +65,8 @@ struct Leading {
     follower: Follower<Ledger, Count>,
     /// Entries beside the commands that are waited for.
     receipts: VecDeque<(u64, Receipt)>,
+    /// A change of members on its way.
+    changing: Option<Receipt>,
 }
 
 /// Files that a member gets from another.
@@ -82,10 +86,17 @@ struct Member {
     fetching: Option<Fetching>,
     /// Ticks until its process is started again.
     down: u64,
+    /// Its disk is gone for good, or it is no member any more.
+    is_gone: bool,
     /// The last command that it showed, and that what is kept beside its journal knows of.
     kept: Sequence,
     /// Its file `member` before it voted for anybody.
     blank: Vec<u8>,
+}
+
+/// A member of the settings.
+fn named(id: u64) -> quorum::members::Member {
+    quorum::members::Member { address: format!("host-{id}:1"), key: [id as u8; 32], is_voter: true }
 }
 
 struct World {
@@ -99,7 +110,7 @@ struct World {
     sent: u64,
     now: u64,
     /// From whom to whom nothing comes through.
-    cuts: [[bool; MEMBERS]; MEMBERS],
+    cuts: [[bool; NUMBERS]; NUMBERS],
     /// Of a thousand messages so many are lost, and so many come twice.
     lost: u64,
     /// The hash of the state after each command that was shown to anybody.
@@ -118,6 +129,13 @@ struct World {
     is_faulty: bool,
     /// Nobody places orders any more.
     is_quiet: bool,
+    cluster: [u8; 16],
+    is_direct: bool,
+    /// Members come and go.
+    members_change: bool,
+    /// Changes of members that were asked for.
+    changes: u64,
+    lost_disks: u64,
 }
 
 impl World {
@@ -134,25 +152,16 @@ impl World {
         let id = [random.draw() as u8 | 1; 16];
         let config = PersistConfig { journal_id: None, ..config };
         let is_direct = random.below(2) == 0;
-        let members = VOTERS
-            .map(|number| {
-                let disk = Faulty::new(seed * 8 + number);
-                let disk = if is_direct { disk.with_durable_writes() } else { disk };
-                assert_eq!(vote::init(&disk, number, Some(id)).unwrap(), id);
-                let blank = disk.bytes("member").unwrap();
-                Member { id: number, disk, node: None, engine: Engine::None, fetching: None, down: 0, kept: 0, blank }
-            })
-            .into();
-        World {
+        let mut world = World {
             seed,
             random,
             planted,
             config,
-            members,
+            members: Vec::new(),
             network: BTreeMap::new(),
             sent: 0,
             now: 0,
-            cuts: [[false; MEMBERS]; MEMBERS],
+            cuts: [[false; NUMBERS]; NUMBERS],
             lost: 0,
             truth: BTreeMap::new(),
             acknowledged: 0,
@@ -163,7 +172,35 @@ impl World {
             installs: 0,
             is_faulty: false,
             is_quiet: false,
+            cluster: id,
+            is_direct,
+            members_change: false,
+            changes: 0,
+            lost_disks: 0,
+        };
+        world.members_change = world.random.below(2) == 0;
+        for number in 1..=MEMBERS as u64 {
+            let disk = world.disk(number);
+            assert_eq!(vote::init(&disk, number, Some(id)).unwrap(), id);
+            world.comes(number, disk);
         }
+        world
+    }
+
+    fn disk(&self, number: u64) -> Faulty {
+        let disk = Faulty::new(self.seed * 16 + number);
+        if self.is_direct { disk.with_durable_writes() } else { disk }
+    }
+
+    fn comes(&mut self, id: u64, disk: Faulty) {
+        let blank = disk.bytes("member").unwrap();
+        let (node, engine, fetching) = (None, Engine::None, None);
+        let member = Member { id, disk, node, engine, fetching, down: 0, is_gone: false, kept: 0, blank };
+        self.members.push(member);
+    }
+
+    fn ids(&self) -> Vec<usize> {
+        (0..self.members.len()).collect()
     }
 
     /// Something was shown: it must be what everybody else was shown.
@@ -179,8 +216,11 @@ impl World {
             if faults > 0 && self.random.below(1_000) < faults {
                 self.fault();
             }
+            if faults > 0 && self.members_change && self.random.below(60) == 0 {
+                self.make_ready();
+            }
             self.deliver();
-            for index in 0..MEMBERS {
+            for index in self.ids() {
                 if let Err(error) = self.turn(index) {
                     // Its disk ended it: the process does, and is started again.
                     assert!(
@@ -227,14 +267,15 @@ impl World {
     /// What a member does in a tick.
     fn turn(&mut self, index: usize) -> Result<(), PersistError> {
         let member = &mut self.members[index];
-        if member.down > 0 {
-            member.down -= 1;
+        if member.down > 0 || member.is_gone {
+            member.down = member.down.saturating_sub(1);
             return Ok(());
         }
         if member.node.is_none() {
             let seed = self.random.draw();
             let storage: Arc<dyn Storage> = Arc::new(member.disk.clone());
-            let membership = Membership { member: member.id, voters: VOTERS.to_vec(), seed };
+            let named = (1..=MEMBERS as u64).map(|id| (id, named(id)));
+            let membership = Membership { member: member.id, members: Members::of_settings(named), seed };
             let node =
                 Node::open(storage, Lock::default(), &self.config, Ledger::version(), &membership, false)?;
             member.node = Some(node);
@@ -267,7 +308,7 @@ impl World {
             self.members[index].fetching = None;
             return Ok(());
         };
-        let from = self.random.below(MEMBERS as u64) as usize;
+        let from = self.random.below(self.members.len() as u64) as usize;
         let is_cut = |from: usize| self.cuts[from][index] || self.cuts[index][from];
         let agreed = self.members[from].node.as_ref().filter(|node| node.batches().1 >= wanted);
         let agreed = agreed.filter(|_| from != index && !is_cut(from)).and_then(Node::agreed);
@@ -346,6 +387,9 @@ impl World {
 
     /// What its engine does.
     fn engine(&mut self, index: usize) -> Result<(), PersistError> {
+        let gone: Vec<u64> =
+            self.members.iter().filter(|member| member.is_gone).map(|member| member.id).collect();
+        let newest = self.members.len() as u64;
         let (random, config) = (&mut self.random, &self.config);
         let member = &mut self.members[index];
         let Some(node) = &mut member.node else { return Ok(()) };
@@ -388,7 +432,14 @@ impl World {
                 let status = session.journaller.status();
                 let follower = Follower::new(storage, config, &(), Count::default(), status, &[])?;
                 let receipts = VecDeque::new();
-                *engine = Engine::Leads(Box::new(Leading { session, link, hashes, follower, receipts }));
+                *engine = Engine::Leads(Box::new(Leading {
+                    session,
+                    link,
+                    hashes,
+                    follower,
+                    receipts,
+                    changing: None,
+                }));
                 assert!(
                     last >= self.acknowledged,
                     "seed {}: the new leader ends at {last}, and {} was acknowledged",
@@ -410,6 +461,20 @@ impl World {
                     let writer = leading.session.journaller.side_writer();
                     if let Ok(receipt) = writer.append(vec![entry], Purpose::Grants) {
                         leading.receipts.push_back((self.entries, receipt));
+                    }
+                }
+                if leading.changing.as_ref().is_some_and(|receipt| receipt.is_released() != Ok(false)) {
+                    leading.changing = None;
+                }
+                if !self.is_quiet
+                    && leading.changing.is_none()
+                    && random.below(12) == 0
+                    && node.takes_change()
+                {
+                    if let Some(changed) = change(node, &gone, newest, random) {
+                        self.changes += 1;
+                        let writer = leading.session.journaller.side_writer();
+                        leading.changing = writer.append(vec![changed.entry()], Purpose::Revokes).ok();
                     }
                 }
                 leading.session.settle();
@@ -451,7 +516,11 @@ impl World {
                 assert!(!matches!(engine, Engine::Leads(_)), "a leader that follows has ended");
                 if node.has_journal() {
                     let (seed, at) = (self.seed, node.sequence());
-                    assert!(at >= member.kept, "seed {seed}: it starts from {at}, and showed {}", member.kept);
+                    assert!(
+                        at >= member.kept,
+                        "seed {seed}: it starts from {at}, and showed {}",
+                        member.kept
+                    );
                     let follower = Follower::new(storage, config, &(), Count::default(), node.status(), &[])?;
                     *engine = Engine::Follows(Box::new(follower));
                 }
@@ -463,6 +532,9 @@ impl World {
 
     fn crash(&mut self, index: usize, is_power: bool) {
         self.crashes += 1;
+        if self.members[index].is_gone {
+            return;
+        }
         let (seed, planted) = (self.random.draw(), self.planted);
         let longest = if self.random.below(4) == 0 { 400 } else { 10 };
         let down = 1 + self.random.below(longest);
@@ -489,8 +561,9 @@ impl World {
     }
 
     fn fault(&mut self) {
-        let index = self.random.below(MEMBERS as u64) as usize;
-        match self.random.below(10) {
+        let hosts = self.members.len() as u64;
+        let index = self.random.below(hosts) as usize;
+        match self.random.below(if self.members_change { 11 } else { 10 }) {
             0 | 1 => self.crash(index, false),
             2 | 3 => self.crash(index, true),
             4 => {
@@ -500,24 +573,25 @@ impl World {
                 disk.plan(Plan { cut_at, ..Plan::default() });
             }
             5 => {
-                for index in 0..MEMBERS {
+                for index in self.ids() {
                     self.crash(index, true);
                 }
             }
             6 => {
-                let other = self.random.below(MEMBERS as u64) as usize;
+                let other = self.random.below(hosts) as usize;
                 self.cuts[index][other] = true;
                 if self.random.below(2) == 0 {
                     self.cuts[other][index] = true;
                 }
             }
             7 => {
-                for other in 0..MEMBERS {
+                for other in self.ids() {
                     (self.cuts[index][other], self.cuts[other][index]) = (true, true);
                 }
             }
-            8 => self.cuts = [[false; MEMBERS]; MEMBERS],
-            _ => self.lost = self.random.below(300),
+            8 => self.cuts = [[false; NUMBERS]; NUMBERS],
+            9 => self.lost = self.random.below(300),
+            _ => self.lose(),
         }
         if self.planted == Planted::AnsweredBeforeTheSync {
             for member in &self.members {
@@ -527,8 +601,41 @@ impl World {
         }
     }
 
+    /// A disk is lost for good: only where what is left is enough, and nobody comes or goes.
+    fn lose(&mut self) {
+        let leads = |member: &&Member| {
+            let node = member.node.as_ref().filter(|node| node.takes_change())?;
+            let Engine::Leads(leading) = &member.engine else { return None };
+            let members = node.members();
+            (leading.changing.is_none() && members.learners().is_empty()).then(|| members.voters())
+        };
+        let Some(voters) = self.members.iter().find_map(|member| leads(&member)) else { return };
+        let is_gone = |id: &u64| self.members[*id as usize - 1].is_gone;
+        if voters.len() != MEMBERS || voters.iter().any(is_gone) || self.members.len() == NUMBERS {
+            return;
+        }
+        let lost = voters[self.random.below(MEMBERS as u64) as usize];
+        self.lost_disks += 1;
+        let member = &mut self.members[lost as usize - 1];
+        (member.node, member.engine, member.fetching, member.is_gone) = (None, Engine::None, None, true);
+    }
+
+    /// Another host is made ready, under a number that was nobody's.
+    fn make_ready(&mut self) {
+        let number = self.members.len() as u64 + 1;
+        let is_awaited = self.members.iter().filter_map(|member| member.node.as_ref()).any(|node| {
+            let known = node.members().all().keys().next_back().copied();
+            matches!(node.role(), Role::Leads) && known < Some(number - 1)
+        });
+        if number as usize <= NUMBERS && !is_awaited {
+            let disk = self.disk(number);
+            vote::join(&disk, number, self.cluster).unwrap();
+            self.comes(number, disk);
+        }
+    }
+
     fn heal(&mut self) {
-        (self.cuts, self.lost) = ([[false; MEMBERS]; MEMBERS], 0);
+        (self.cuts, self.lost) = ([[false; NUMBERS]; NUMBERS], 0);
         for member in &mut self.members {
             member.down = 0;
             if !member.disk.is_off() {
@@ -543,6 +650,32 @@ impl World {
             _ => None,
         })
     }
+}
+
+/// What an operator would have changed: whoever has come is taken in, votes once it has almost everything, and then one goes, whose disk
+/// is lost if there is such.
+fn change(node: &Node, gone: &[u64], newest: u64, random: &mut Random) -> Option<Members> {
+    let (members, standings) = (node.members(), node.standings());
+    let standing = |id: u64| standings.iter().find(|standing| standing.member == id);
+    if let Some(&learner) = members.learners().first() {
+        let is_near = |standing: &Standing| standing.is_heard && standing.has + 20 >= node.batches().1;
+        return match standing(learner).is_some_and(is_near) {
+            true => members.with_vote(learner).ok(),
+            false if gone.contains(&learner) => members.without(learner).ok(),
+            false => None,
+        };
+    }
+    let voters = members.voters();
+    if voters.len() <= MEMBERS {
+        return members.with(newest, &format!("host-{newest}:1"), [newest as u8; 32]).ok();
+    }
+    let own = standings.iter().map(|standing| standing.member).find(|id| *id == node.member())?;
+    let others: Vec<u64> = voters.iter().copied().filter(|id| *id != own).collect();
+    let lost = others.iter().copied().find(|id| gone.contains(id));
+    let leaves = lost.unwrap_or(others[random.below(others.len() as u64) as usize]);
+    let heard =
+        voters.iter().filter(|id| **id != leaves && standing(**id).is_some_and(|standing| standing.is_heard));
+    (2 * heard.count() > voters.len() - 1).then(|| members.without(leaves).ok()).flatten()
 }
 
 /// Of every segment: name and bytes.
@@ -573,6 +706,14 @@ fn live(seed: u64, planted: Planted) -> World {
     world.is_quiet = true;
     world.run(200, 0);
     assert_eq!(world.leader().unwrap().session.gate.durable(), last, "seed {seed}");
+    // Whoever is a member by now.
+    let leads =
+        |member: &&Member| matches!(&member.engine, Engine::Leads(leading) if !leading.link.is_lost());
+    let leader = world.members.iter().find(leads).unwrap().node.as_ref().unwrap();
+    let set = leader.members().clone();
+    world.members.retain(|member| set.all().contains_key(&member.id) && !member.is_gone);
+    let is_told = |member: &Member| *member.node.as_ref().unwrap().members() == set;
+    assert!(world.members.iter().all(is_told), "seed {seed}: not all know of the same members");
     let ends: Vec<_> = world.members.iter().map(|member| member.node.as_ref().unwrap().batches()).collect();
     assert!(ends.iter().all(|end| *end == ends[0] && end.0 == end.1), "seed {seed}: {ends:?}");
     for member in &world.members {
@@ -606,6 +747,10 @@ fn live(seed: u64, planted: Planted) -> World {
         let recovered = recover_in::<Ledger>(Arc::new(disk), Lock::default(), &config, &(), &mut ());
         let recovered = recovered.unwrap();
         assert_eq!(recovered.report.last, last, "seed {seed}");
+        assert!(
+            world.changes == 0 || Members::of(&recovered.side).is_none_or(|members| members == set),
+            "seed {seed}: the journal names other members"
+        );
         for number in &world.told {
             let entry = recovered.side.get(1, &number.to_le_bytes());
             assert!(entry.is_some(), "seed {seed}: entry {number} was told of and is lost");
@@ -624,16 +769,23 @@ fn live(seed: u64, planted: Planted) -> World {
 fn nothing_acknowledged_is_lost_and_one_history_comes_of_it() {
     let crashes = AtomicU64::new(0);
     let (terms, installs) = (AtomicU64::new(0), AtomicU64::new(0));
+    let (changes, lost) = (AtomicU64::new(0), AtomicU64::new(0));
     for_each_seed("cluster::nothing_acknowledged_is_lost_and_one_history_comes_of_it", 200, |seed| {
         let world = live(seed, Planted::Nothing);
         crashes.fetch_add(world.crashes, Ordering::Relaxed);
         terms.fetch_add(world.leaders.len() as u64, Ordering::Relaxed);
         installs.fetch_add(world.installs, Ordering::Relaxed);
+        changes.fetch_add(world.changes, Ordering::Relaxed);
+        lost.fetch_add(world.lost_disks, Ordering::Relaxed);
     });
     let [crashes, terms, installs] = [crashes, terms, installs].map(AtomicU64::into_inner);
-    let said = format!("{crashes} crashes, {terms} leaders, {installs} journals fetched");
+    let [changes, lost] = [changes, lost].map(AtomicU64::into_inner);
+    let said = format!(
+        "{crashes} crashes, {terms} leaders, {installs} journals fetched, {changes} changes of members, {lost} disks lost"
+    );
     println!("{said}");
-    assert!(seeds::is_rerun() || crashes > 1_000 && terms > 300 && installs > 100, "{said}");
+    let is_enough = crashes > 1_000 && terms > 300 && installs > 100 && changes > 200 && lost > 20;
+    assert!(seeds::is_rerun() || is_enough, "{said}");
 }
 
 /// The first of the suite's seeds that finds it.
