@@ -1,12 +1,13 @@
 //! From a configuration to a running exchange and, in the end, back to nothing.
 //!
-//! The server listens first, so that clients are told of a restart instead of being refused; then recovery, then the
+//! The server listens first ([`front`]), so that clients are told of a restart instead of being refused; then recovery, then the
 //! stages. It is the only part of the gateway that knows that a journal exists.
 
 pub(crate) mod credentials;
 mod error;
 mod fetch;
 mod figures;
+mod front;
 mod funded;
 pub mod genesis;
 mod keeper;
@@ -19,29 +20,26 @@ mod supervisor;
 
 use crate::config::Config;
 use crate::feed;
-use crate::operations;
-use crate::routes::ROUTES;
-use crate::server::router::Router;
-use crate::server::{MakeWorker, Server, shutdown_on_signals};
-use crate::worker::edge::Edge;
-use crate::worker::{Shared, Worker};
+use crate::server::shutdown_on_signals;
+use crate::worker::Shared;
 use credentials::JournalLog;
 pub use error::BootError;
+use front::Front;
 use ringside_auth::Authenticator;
-use ringside_auth::credential_log::CredentialLog;
 use ringside_auth::test_wallet::TestWallet;
 use ringside_commands::clock::{Agreement, Clock};
 use ringside_commands::ingress::{CommandProducer, DiskHeadroom, EngineState};
 use ringside_core::command::{Body, Command, PerpetualState};
-use ringside_core::pin::pin_current_thread;
+use ringside_core::ids::Sequence;
 use ringside_mirror::keys::Identity;
 use ringside_mirror::leader;
+use ringside_persist::error::EXIT_JOURNAL;
 use ringside_persist::recover::follower::FollowerStatus;
-use ringside_persist::storage::disk::{Lock, make_folder, unsure_file_system};
+use ringside_persist::storage::disk::{make_folder, unsure_file_system};
 use ringside_persist::write::status::Pressure;
 use ringside_views::perpetual::market::PerpetualMarket;
 pub(crate) use stages::ViewFold;
-use stages::{Led, Rebuilt, Stages, take_folder};
+use stages::{Led, Origin, Rebuilt, Stages, take_folder};
 pub use stages::{engine_config, persist_config};
 use std::fmt::Write as _;
 use std::fs::Permissions;
@@ -52,11 +50,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use supervisor::{Progress, Supervisor};
 use tokio_util::sync::CancellationToken;
 
 /// How often the journal's health is looked at.
 const WATCH: Duration = Duration::from_millis(10);
+/// How long a leader that stops waits for what is under way, and for another to be elected.
+const ANSWERED_WAIT: Duration = Duration::from_millis(300);
+const HANDED_WAIT: Duration = Duration::from_secs(1);
+/// How long the stages of one that lost its lead may need to stop.
+const STOPPED_WAIT: Duration = Duration::from_secs(10);
+/// So long nothing of a leader may be shown while its lease lasts: its clock is a command every second.
+const STANDS: Duration = Duration::from_secs(2);
 /// How long a stop waits for a connected mirror to have all.
 const MIRRORED_WAIT: Duration = Duration::from_secs(2);
 
@@ -82,27 +86,20 @@ pub fn run_and_tell(
     let taken = take_folder(&config, &clock)?;
     let shutdown = CancellationToken::new();
     shutdown_on_signals(shutdown.clone()).map_err(BootError::Thread)?;
-    match config.cluster_member {
-        Some(member) => member::run(&config, &clock, member, &taken, &shutdown, out, ready),
-        None => lead(&config, &clock, &taken, None, &shutdown, out, ready),
+    if let Some(member) = config.cluster_member {
+        return member::run(&config, &clock, member, &taken, &shutdown, out, ready);
     }
+    refuse_file_system(&config)?;
+    let side = credentials::find(&config, &clock, &taken)?;
+    let mut front = Front::open(&config, &clock, &side, &shutdown, out)?;
+    drop(side);
+    let ended = lead(&mut front, Origin::Disk(taken), &shutdown, out, ready);
+    let stopped = front.stop();
+    ended.and(stopped)
 }
 
-/// The exchange itself, alone or as the leader of a cluster: until it is told to stop, its journal fails or it leads no more.
-fn lead(
-    config: &Arc<Config>,
-    clock: &Clock,
-    taken: &Lock,
-    led: Option<&Led>,
-    shutdown: &CancellationToken,
-    out: &mut impl Write,
-    ready: impl FnOnce(SocketAddr),
-) -> Result<(), BootError> {
-    let say = |out: &mut dyn Write, line: &str| {
-        // Nobody may be listening to standard output; that is no reason to stop.
-        let _ = writeln!(out, "{line}");
-        let _ = out.flush();
-    };
+/// Where the journal's disk is not known to keep what it synced: a warning, and recovery refuses it in production.
+fn refuse_file_system(config: &Config) -> Result<(), BootError> {
     if config.test_deployment
         && !config.any_file_system
         && let Some(file_system) = unsure_file_system(&config.data_dir)?
@@ -112,79 +109,86 @@ fn lead(
             "not known to keep what it synced: a production deployment is refused here"
         );
     }
-    let side = credentials::find(config, clock, taken)?;
-    let log = Arc::new(JournalLog::default());
-    let kept: Arc<dyn CredentialLog> = log.clone();
-    let (auth, found) = Authenticator::open(&config.auth(), &side, &kept)?;
-    drop(side);
-    let chain = Arc::new(config.chain());
-    let signer = ringside_chain::parts::signer(&chain, clock, &auth.tokens)?;
+    Ok(())
+}
+
+/// The exchange itself, alone or as the leader of a cluster: until `role` is cancelled, or the journal fails. `ready` is called once
+/// commands are taken.
+fn lead(
+    front: &mut Front,
+    origin: Origin<'_>,
+    role: &CancellationToken,
+    out: &mut impl Write,
+    ready: impl FnOnce(SocketAddr),
+) -> Result<(), BootError> {
+    let say = |out: &mut dyn Write, line: &str| {
+        // Nobody may be listening to standard output; that is no reason to stop.
+        let _ = writeln!(out, "{line}");
+        let _ = out.flush();
+    };
+    let shared = front.shared.clone();
+    let (config, clock, chain) = (&shared.config, &shared.clock, &shared.chain);
+    let signer = ringside_chain::parts::signer(chain, clock, &shared.edge.auth.tokens)?;
     let address = signer.as_ref().map(|signer| signer.address());
     let parts = ringside_chain::thread::Parts {
-        watch: chain.vault.and_then(|vault| ringside_chain::parts::watch(&chain, vault, address)),
-        former: (!chain.nodes.is_empty()).then(|| ringside_chain::parts::former(&chain)),
+        watch: chain.vault.and_then(|vault| ringside_chain::parts::watch(chain, vault, address)),
+        former: (!chain.nodes.is_empty()).then(|| ringside_chain::parts::former(chain)),
         signer,
-        referrals: Some(ringside_chain::parts::discounts(&chain)),
+        referrals: Some(ringside_chain::parts::discounts(chain)),
     };
-    let router = Arc::new(Router::new(ROUTES)?);
-    let edge = Edge::new(config, auth, shutdown.clone());
-    let shared = Arc::new(Shared::new(config.clone(), clock.clone(), edge, config.worker_count()));
-    shared.feeds.load().map_err(BootError::Feeds)?;
-    let server = Server::start(shared.clone(), router, workers(&shared))
-        .map_err(|cause| BootError::Listen { address: config.listen, cause })?;
-
+    let led = origin.led();
     let mut apart = Apart::default();
-    let started = listen_for_figures(&shared, out).and_then(|watched| {
-        let (stages, own) = start_stages(&shared, taken.clone(), led, &log, &mut apart, out)?;
-        let mirroring = CancellationToken::new();
-        Ok((watched, feed_mirror(&stages, config, &mirroring, out)?, mirroring, stages, own))
-    });
-    let (watched, fed, mirroring, stages, mut own) = match started {
-        Ok(started) => started,
-        Err(error) => {
-            server.stop();
-            let _ = server.join();
-            return Err(error);
-        }
-    };
+    let (stages, mut own) = start_stages(&shared, origin, &front.log, &mut apart, out)?;
+    let mirroring = CancellationToken::new();
+    let fed = feed_mirror(&stages, config, &mirroring, out)?;
     if shared.views.read().markets().is_empty() {
         send(&mut own, genesis::shipped_market());
     }
     if config.test_deployment && awaits_perpetuals(&shared) {
-        open_perpetuals(&shared, &mut own, shutdown);
+        open_perpetuals(&shared, &mut own, role);
     }
     let funded = match config.test_deployment && !awaits_perpetuals(&shared) {
-        true => funded::open(&shared, &mut own, shutdown),
+        true => funded::open(&shared, &mut own, role),
         false => &[],
     };
     shared.feed_port.attach(own);
     shared.phase.set_headroom(room(&shared, &stages));
     shared.begin();
-    let feeds = feed::start(shared.for_feeds(), shutdown.clone()).map_err(BootError::Thread)?;
+    let feeds = feed::start(shared.for_feeds(), role.clone()).map_err(BootError::Thread)?;
     if let Some(figures) = parts.watch.as_ref().and_then(|watch| watch.figures()) {
-        shared.metrics.add_nodes(figures);
+        shared.metrics.set_nodes(figures);
     }
-    let chained = ringside_chain::thread::start(shared.for_chain(), parts, shutdown.clone())
-        .map_err(BootError::Thread)?;
-    let address = server.address();
-    let mut supervisor = Supervisor::new(|name| std::env::var_os(name));
-    supervisor.ready(&format!("running on {address}"));
-    say(out, &greeting(config, address, found.is_admin_key_new, funded));
-    ready(address);
+    let chained =
+        ringside_chain::thread::start(shared.for_chain(), parts, role.clone()).map_err(BootError::Thread)?;
+    let address = front.address;
+    say(out, &greeting(config, address, front.is_admin_key_new, funded));
+    front.is_ready(&format!("running on {address}"), ready);
 
-    let has_ended = watch(&shared, &stages, shutdown, apart, &mut supervisor);
-    supervisor.stopping();
-    shutdown.cancel();
-    let served = server.join().map_err(BootError::Server);
-    let _ = feeds.join();
-    if let Some(watched) = watched {
-        let _ = watched.join();
+    let has_ended = watch(front, &stages, role, apart, led);
+    if let Some(led) = led.filter(|led| !has_ended && !led.link.is_lost()) {
+        hand_over(&shared, led);
     }
+    let is_lost = led.is_some_and(|led| led.link.is_lost());
+    let is_over = shared.edge.shutdown.is_cancelled();
+    if has_ended && !is_lost {
+        shared.phase.set(EngineState::Halted);
+    }
+    role.cancel();
+    let served = if is_lost && !is_over { Ok(()) } else { front.stop() };
+    let _ = feeds.join();
     let _ = chained.join();
-    shared.phase.set(EngineState::Halted);
+    if is_lost {
+        front.rest();
+    } else {
+        shared.phase.set(EngineState::Halted);
+    }
     let (journal, follower) = (stages.journal.clone(), stages.follower.clone());
     let source = stages.mirrored.as_ref().map(|mirrored| mirrored.source.clone());
-    stages.stop();
+    if is_lost {
+        stop_or_end(stages);
+    } else {
+        stages.stop();
+    }
     if let Some(source) = source {
         let begun = Instant::now();
         while source.figures().is_connected
@@ -199,9 +203,9 @@ fn lead(
     tell_of_follower(&follower);
     // Commands are refused before the journal's thread says why.
     let reason = journal.take_failure().map(|error| error.to_string());
-    let is_lost = led.is_some_and(|led| led.link.is_lost());
     match reason.or_else(|| (has_ended && !is_lost).then(|| "it ended".to_owned())) {
         Some(reason) => Err(BootError::Journal(reason)),
+        None if is_lost && !is_over => Err(BootError::Lost),
         None => {
             say(out, "ringside: stopped; everything acknowledged is in the journal");
             served
@@ -209,16 +213,32 @@ fn lead(
     }
 }
 
-/// Has figures answered at an address of their own, where there is one.
-fn listen_for_figures(
-    shared: &Arc<Shared>,
-    out: &mut impl Write,
-) -> Result<Option<JoinHandle<()>>, BootError> {
-    let Some(address) = shared.config.metrics_listen else { return Ok(None) };
-    let started = operations::server::start(shared.clone(), address);
-    let (address, thread) = started.map_err(|cause| BootError::Listen { address, cause })?;
-    let _ = writeln!(out, "ringside: figures       curl http://{address}/metrics");
-    Ok(Some(thread))
+/// Lets another member lead, in good order: what is under way is answered first, and nothing more is taken.
+fn hand_over(shared: &Shared, led: &Led) {
+    let comes_within = |wait: Duration, holds: &dyn Fn() -> bool| {
+        let begun = Instant::now();
+        while !holds() && begun.elapsed() < wait {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    shared.phase.set(EngineState::Restarting);
+    comes_within(ANSWERED_WAIT, &|| shared.ports.iter().all(|port| port.queue_len() == 0));
+    led.upstream.hand_over();
+    comes_within(HANDED_WAIT, &|| led.link.is_lost());
+}
+
+/// Stops what leads no more. Stages that hang are not waited for: the process ends, and is begun anew as one that follows.
+fn stop_or_end(stages: Stages) {
+    let (told, stopped) = std::sync::mpsc::sync_channel(1);
+    std::thread::spawn(move || {
+        stages.stop();
+        // Nobody listens where it took too long.
+        let _ = told.send(());
+    });
+    if stopped.recv_timeout(STOPPED_WAIT).is_err() {
+        tracing::error!("the stages of a leader that lost its lead do not stop: the process ends");
+        std::process::exit(EXIT_JOURNAL);
+    }
 }
 
 /// Lets a mirror connect, where one may.
@@ -263,47 +283,26 @@ fn keep_private(path: &Path) -> std::io::Result<()> {
     std::fs::set_permissions(path, Permissions::from_mode(0o700))
 }
 
-/// The contexts of the server's threads, each made on its own.
-fn workers(shared: &Arc<Shared>) -> Vec<MakeWorker> {
-    let cores = &shared.config.pin_workers.0;
-    let make = |index: usize| -> MakeWorker {
-        let shared = shared.clone();
-        let core = (!cores.is_empty()).then(|| cores[index % cores.len()]);
-        Box::new(move || {
-            if let Some(Err(reason)) = core.map(pin_current_thread) {
-                tracing::warn!(%reason, "a gateway thread is not pinned");
-            }
-            let worker = Worker::new(shared, index);
-            tokio::task::spawn_local(worker.ingress.clone().run());
-            tokio::task::spawn_local(worker.sessions.clone().run());
-            worker
-        })
-    };
-    (0..shared.ports.len()).map(make).collect()
-}
-
 fn start_stages(
     shared: &Shared,
-    taken: Lock,
-    led: Option<&Led>,
+    origin: Origin<'_>,
     log: &JournalLog,
     apart: &mut Apart,
     out: &mut impl Write,
 ) -> Result<(Stages, CommandProducer), BootError> {
-    let rebuilt = Rebuilt::from_disk(&shared.config, &shared.clock, &shared.registry, taken, led)?;
+    let upstream = origin.led().map(|led| led.upstream.clone());
+    let rebuilt = Rebuilt::of(origin, shared)?;
     let report = rebuilt.report().clone();
-    let (sequence, hash) = rebuilt.state_hash();
-    let _ = writeln!(out, "{}", rebuilt.report());
-    let _ = writeln!(out, "recovery: state {:032x} at sequence {sequence}", u128::from_be_bytes(hash));
+    let _ = writeln!(out, "{rebuilt}");
     let ports: Vec<_> = shared.ports.iter().chain([&shared.chain_port, &shared.feed_port]).cloned().collect();
-    let (stages, own, gauges) = Stages::start(rebuilt, shared, led, |writer| log.begin(writer), &ports)?;
+    let (stages, own, gauges) = Stages::start(rebuilt, shared, |writer| log.begin(writer), &ports)?;
     if let Some(distance) = apart.look(&shared.agreement) {
         let _ = writeln!(out, "recovery: {distance}");
         tracing::warn!("{distance}");
     }
     let interval = shared.config.snapshot_interval;
     let syncs = stages.journal.flushes().clone();
-    shared.metrics.add_stages(figures::source(&stages, gauges, &report, interval), syncs);
+    shared.metrics.set_stages(figures::source(&stages, gauges, &report, interval, upstream), syncs);
     for warning in &stages.warnings {
         tracing::warn!(%warning, "a stage is not pinned");
     }
@@ -392,14 +391,16 @@ fn room(shared: &Shared, stages: &Stages) -> DiskHeadroom {
 
 /// Waits for the end; whether it is that of the journal.
 fn watch(
-    shared: &Shared,
+    front: &mut Front,
     stages: &Stages,
-    shutdown: &CancellationToken,
+    role: &CancellationToken,
     mut apart: Apart,
-    supervisor: &mut Supervisor,
+    led: Option<&Led>,
 ) -> bool {
+    let shared = front.shared.clone();
     let mut is_in_deficit = false;
-    while !shutdown.is_cancelled() {
+    let mut moves = Moves { shown: 0, at: Instant::now() };
+    while !role.is_cancelled() {
         let deficit = shared.views.read().perpetuals().pools().deficit != 0;
         if let Some(change) = apart.look(&shared.agreement) {
             tracing::warn!("{change}");
@@ -415,19 +416,38 @@ fn watch(
             }
         }
         if stages.journal.is_failed() || stages.gate.is_halted() {
-            shared.phase.set(EngineState::Halted);
             return true;
         }
-        shared.phase.set_headroom(room(shared, stages));
+        shared.phase.set_headroom(room(&shared, stages));
         tell_of_follower(&stages.follower);
-        supervisor.pulse(|| Progress {
-            sequence: shared.views.read().sequence(),
-            heartbeats: shared.metrics.workers.iter().map(|figures| figures.heartbeats.get()).collect(),
-            is_full: stages.journal.pressure() == Pressure::Full,
-        });
+        front.pulse(stages.journal.pressure() == Pressure::Full);
+        if let Some(led) = led {
+            let has_work = shared.phase.get() == EngineState::Running && !led.link.waits_for_others();
+            if moves.stand(shared.views.read().sequence(), has_work, Instant::now()) {
+                tracing::error!("nothing has moved here for {STANDS:?}: another member is to lead");
+                led.upstream.hand_over();
+            }
+        }
         std::thread::sleep(WATCH);
     }
     false
+}
+
+/// When the last command was shown.
+struct Moves {
+    shown: Sequence,
+    at: Instant,
+}
+
+impl Moves {
+    /// Whether nothing has moved for too long, though it should have: once in so long.
+    fn stand(&mut self, shown: Sequence, has_work: bool, now: Instant) -> bool {
+        let stands = has_work && shown == self.shown && now - self.at >= STANDS;
+        if stands || !has_work || shown != self.shown {
+            (self.shown, self.at) = (shown, now);
+        }
+        stands
+    }
 }
 
 /// Whether the machine's clock was last seen apart from engine time.
@@ -508,6 +528,17 @@ fn greeting(config: &Config, address: SocketAddr, is_admin_key_new: bool, funded
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_leader_that_shows_nothing_while_it_should_stands() {
+        let begun = Instant::now();
+        let mut moves = Moves { shown: 7, at: begun };
+        let mut stand = |shown, has_work, ms| moves.stand(shown, has_work, begun + Duration::from_millis(ms));
+        assert!(!stand(7, true, 1_999) && !stand(8, true, 2_000), "it moves");
+        assert!(!stand(8, false, 5_000), "the others are waited for");
+        assert!(!stand(8, true, 6_999) && stand(8, true, 7_000));
+        assert!(!stand(8, true, 8_999) && stand(8, true, 9_000), "said again");
+    }
 
     #[test]
     fn a_clock_that_is_apart_is_said_once_and_so_is_its_end() {

@@ -159,8 +159,8 @@ macro_rules! settings {
 settings! {
     /// Address and port of REST, WebSocket and the OpenAPI document.
     listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8080));
-    /// Address and port of `/metrics`, `/livez` and `/readyz` without a key, for a network of the operator's own; unset: they
-    /// are served at `listen` alone, `/metrics` for the administrator's key.
+    /// Address and port of `/metrics`, `/livez`, `/livez/reads`, `/readyz` and `/leaderz` without a key, for a network of the operator's
+    /// own; unset: they are served at `listen` alone, `/metrics` for the administrator's key.
     metrics_listen: Option<SocketAddr> = None;
     /// Folder of everything durable: journal, snapshots, keys, secrets.
     data_dir: PathBuf = PathBuf::from("data");

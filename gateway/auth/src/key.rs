@@ -152,17 +152,15 @@ struct Index {
     by_account: HashMap<AccountId, Vec<Arc<ApiKey>>>,
 }
 
-struct Writer {
-    log: Arc<dyn CredentialLog>,
+/// What is kept of keys.
+struct Kept {
+    index: Index,
     next_id: u64,
-    /// Uses as they are kept.
     noted: HashMap<u64, i64>,
 }
 
-impl KeyStore {
-    /// The keys that are kept; changes go to `log`. Refuses where a key does not open under the sealer: the key-encryption key is then
-    /// another one.
-    pub fn open(side: &SideStore, log: Arc<dyn CredentialLog>, sealer: Sealer) -> Result<KeyStore, KeyError> {
+impl Kept {
+    fn read(side: &SideStore, sealer: &Sealer) -> Result<Kept, KeyError> {
         let mut keys: Vec<KeyRecord> = Vec::new();
         let mut noted = HashMap::new();
         for (id, bytes) in side.of_kind(API_KEY) {
@@ -183,8 +181,35 @@ impl KeyStore {
         for record in keys {
             index.put(ApiKey::new(record, None));
         }
+        Ok(Kept { index, next_id, noted })
+    }
+}
+
+struct Writer {
+    log: Arc<dyn CredentialLog>,
+    next_id: u64,
+    /// Uses as they are kept.
+    noted: HashMap<u64, i64>,
+}
+
+impl KeyStore {
+    /// The keys that are kept; changes go to `log`. Refuses where a key does not open under the sealer: the key-encryption key is then
+    /// another one.
+    pub fn open(side: &SideStore, log: Arc<dyn CredentialLog>, sealer: Sealer) -> Result<KeyStore, KeyError> {
+        let Kept { index, next_id, noted } = Kept::read(side, &sealer)?;
         let writer = Mutex::new(Writer { log, next_id, noted });
         Ok(KeyStore { index: RwLock::new(index), generation: AtomicU64::new(0), writer, sealer })
+    }
+
+    /// Has what another process keeps: where that one writes the journal.
+    ///
+    /// Errors: as [`KeyStore::open`]; everything is as before then.
+    pub(crate) fn refresh(&self, side: &SideStore) -> Result<(), KeyError> {
+        let mut writer = self.writer.lock();
+        let Kept { index, next_id, noted } = Kept::read(side, &self.sealer)?;
+        (writer.next_id, writer.noted) = (next_id, noted);
+        self.changed(|present| *present = index);
+        Ok(())
     }
 
     /// Keys that there are.
@@ -560,6 +585,23 @@ mod tests {
             ip_whitelist: vec![],
             expires_at_s: None,
         }
+    }
+
+    #[test]
+    fn who_does_not_write_the_journal_learns_what_others_keep_there() {
+        let held = Arc::default();
+        let (writes, follows) = (open(&held), open(&held));
+        let (key, shown) = writes.create(7, WALLET, new("one"), NOW_S).unwrap();
+        assert!(follows.find(shown.key.as_bytes()).is_none());
+        let before = follows.generation();
+        follows.refresh(&held.side()).unwrap();
+        assert_eq!(follows.find(shown.key.as_bytes()).unwrap().id(), key.id());
+        assert!(follows.generation() > before, "what was copied before is not to be trusted");
+        let (other, _) = follows.create(7, WALLET, new("two"), NOW_S).unwrap();
+        assert!(other.id() > key.id(), "no number is given twice");
+        writes.delete(7, key.id()).unwrap();
+        follows.refresh(&held.side()).unwrap();
+        assert!(follows.find(shown.key.as_bytes()).is_none());
     }
 
     #[test]

@@ -262,6 +262,15 @@ impl Authenticator {
         Ok((auth, Found { is_admin_key_new }))
     }
 
+    /// Has the credentials that another process keeps, which writes the journal.
+    ///
+    /// Errors: they were sealed under another key-encryption key, or are none; those of before count on.
+    pub fn refresh(&self, side: &SideStore) -> Result<(), AuthError> {
+        self.keys.refresh(side).map_err(AuthError::Keys)?;
+        self.listen_keys.refresh(side).map_err(AuthError::ListenKeys)?;
+        self.logouts.refresh(side).map_err(AuthError::Logouts)
+    }
+
     /// Where the administrator's key lies when it is not configured.
     pub fn admin_key_path(data_dir: &Path) -> PathBuf {
         folder(data_dir).join("admin_key")

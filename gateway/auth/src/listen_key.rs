@@ -130,17 +130,17 @@ impl ListenKeys {
         log: Arc<dyn CredentialLog>,
         sealer: Sealer,
     ) -> Result<ListenKeys, ListenKeyError> {
-        let mut index = Index::default();
-        for (id, bytes) in side.of_kind(LISTEN_KEY) {
-            let account = AccountId::from_le_bytes(number(id, "a listen key")?);
-            let Record { sealed, expires_at_ms, until_ms } = of_bytes(bytes)?;
-            let plain = sealer.open(&context(account), &sealed)?;
-            let text = std::str::from_utf8(&plain).map_err(|_| SealError::DoesNotOpen)?;
-            let (text, times) =
-                (Zeroizing::new(text.to_owned()), (expires_at_ms, until_ms.unwrap_or(ENDLESS)));
-            index.put(ListenKey::new(account, text, sealed, times));
-        }
-        Ok(ListenKeys { index: RwLock::new(index), log: Mutex::new(log), sealer })
+        let index = RwLock::new(Index::read(side, &sealer)?);
+        Ok(ListenKeys { index, log: Mutex::new(log), sealer })
+    }
+
+    /// Has what another process keeps: where that one writes the journal. Nobody's stream lives by a key of before.
+    ///
+    /// Errors: as [`ListenKeys::open`]; everything is as before then.
+    pub(crate) fn refresh(&self, side: &SideStore) -> Result<(), ListenKeyError> {
+        let _log = self.log.lock();
+        *self.index.write() = Index::read(side, &self.sealer)?;
+        Ok(())
     }
 
     /// Whether its log failed: it takes nothing more before a restart.
@@ -278,6 +278,20 @@ impl ListenKey {
 }
 
 impl Index {
+    fn read(side: &SideStore, sealer: &Sealer) -> Result<Index, ListenKeyError> {
+        let mut index = Index::default();
+        for (id, bytes) in side.of_kind(LISTEN_KEY) {
+            let account = AccountId::from_le_bytes(number(id, "a listen key")?);
+            let Record { sealed, expires_at_ms, until_ms } = of_bytes(bytes)?;
+            let plain = sealer.open(&context(account), &sealed)?;
+            let text = std::str::from_utf8(&plain).map_err(|_| SealError::DoesNotOpen)?;
+            let (text, times) =
+                (Zeroizing::new(text.to_owned()), (expires_at_ms, until_ms.unwrap_or(ENDLESS)));
+            index.put(ListenKey::new(account, text, sealed, times));
+        }
+        Ok(index)
+    }
+
     /// Enters a key; the one before of the account is over.
     fn put(&mut self, key: ListenKey) -> Arc<ListenKey> {
         self.remove(key.account);
@@ -362,6 +376,19 @@ mod tests {
         assert!(!key.is_active(NOW_MS), "even where a clock steps back");
         assert!(keys.find(key.text(), NOW_MS).is_none());
         assert!(keys.find("", NOW_MS).is_none());
+    }
+
+    #[test]
+    fn who_does_not_write_the_journal_learns_what_others_keep_there() {
+        let held = Arc::default();
+        let (writes, follows) = (open(&held), open(&held));
+        let key = writes.obtain(7, ENDLESS, NOW_MS).unwrap();
+        assert!(follows.find(key.text(), NOW_MS).is_none());
+        follows.refresh(&held.side()).unwrap();
+        assert_eq!(follows.find(key.text(), NOW_MS).unwrap().account(), 7);
+        writes.end(7, NOW_MS).unwrap();
+        follows.refresh(&held.side()).unwrap();
+        assert!(follows.find(key.text(), NOW_MS).is_none());
     }
 
     #[test]

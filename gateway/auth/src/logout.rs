@@ -57,13 +57,21 @@ impl Logouts {
     ///
     /// Errors: what is kept is no logout.
     pub fn open(side: &SideStore, log: Arc<dyn CredentialLog>) -> Result<Logouts, CredentialLogError> {
-        let mut bounds = HashMap::new();
+        let logouts = Logouts { bounds: RwLock::default(), log: Mutex::new(log) };
+        logouts.refresh(side)?;
+        Ok(logouts)
+    }
+
+    /// Has what another process keeps: where that one writes the journal. Logins that it ended are over here.
+    ///
+    /// Errors: as [`Logouts::open`].
+    pub(crate) fn refresh(&self, side: &SideStore) -> Result<(), CredentialLogError> {
         for (id, bytes) in side.of_kind(LOGOUT) {
             let account = AccountId::from_le_bytes(number(id, "a logout")?);
             let before_s = i64::from_le_bytes(number(bytes, "a logout")?);
-            bounds.insert(account, Arc::new(AtomicI64::new(before_s)));
+            self.bound(account).fetch_max(before_s, Ordering::Relaxed);
         }
-        Ok(Logouts { bounds: RwLock::new(bounds), log: Mutex::new(log) })
+        Ok(())
     }
 
     /// Whether its log failed: it takes nothing more before a restart.
@@ -108,6 +116,17 @@ mod tests {
 
     fn open(held: &Arc<HeldCredentials>) -> Logouts {
         Logouts::open(&held.side(), held.clone()).unwrap()
+    }
+
+    #[test]
+    fn a_logout_that_another_process_keeps_ends_logins_here() {
+        let held = Arc::default();
+        let (writes, follows) = (open(&held), open(&held));
+        let grant = follows.grant(7, NOW_S);
+        writes.log_out(7, NOW_S).unwrap();
+        assert!(!grant.is_over());
+        follows.refresh(&held.side()).unwrap();
+        assert!(grant.is_over() && follows.issue_at_s(7, NOW_S) == NOW_S + 1);
     }
 
     #[test]

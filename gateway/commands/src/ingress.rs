@@ -16,7 +16,7 @@ mod engine_state;
 mod figures;
 mod reply_queue;
 
-pub use engine_state::{DiskHeadroom, EngineState, Priority, SharedEngineState, Unavailable};
+pub use engine_state::{DiskHeadroom, EngineState, Lease, Priority, SharedEngineState, Unavailable};
 pub use figures::WorkerFigures;
 pub use reply_queue::{CommandProducer, Reply, ReplyQueue};
 
@@ -56,9 +56,15 @@ struct Inner {
 #[derive(Default)]
 struct State {
     lane: Option<CommandProducer>,
-    /// `source_seq` of the front of `waiting`, less one.
+    /// How many lanes were taken back, as far as it has heard.
+    taken_back: u64,
+    /// Numbers that commands had before those of this lane: theirs come behind them here.
+    before: u64,
+    /// The last number of a command whose lane was taken back.
+    given_up: u64,
+    /// Number of the front of `waiting`, less one.
     answered: u64,
-    /// One entry per command handed over, in order of `source_seq`, from the oldest that is still of interest.
+    /// One entry per command handed over, in order of their numbers, from the oldest that is still of interest.
     waiting: VecDeque<Entry>,
     /// A list for replies, empty.
     taken: Vec<Reply>,
@@ -106,7 +112,7 @@ impl Ingress {
     /// A future that is dropped recalls nothing: the command takes effect.
     pub fn submit(&self, command: Command, priority: Priority) -> Submission {
         match self.0.hand_over(command, priority) {
-            Ok(source_seq) => Submission { stage: Stage::Sent(self.0.clone(), source_seq) },
+            Ok(number) => Submission { stage: Stage::Sent(self.0.clone(), number) },
             Err(unavailable) => self.refuse(unavailable),
         }
     }
@@ -132,7 +138,7 @@ impl Ingress {
         for command in before {
             match self.0.hand_over(*command, priority) {
                 // Its reply is of no interest: it comes before the last one's.
-                Ok(source_seq) => drop(Submission { stage: Stage::Sent(self.0.clone(), source_seq) }),
+                Ok(number) => drop(Submission { stage: Stage::Sent(self.0.clone(), number) }),
                 Err(unavailable) => return self.refuse(unavailable),
             }
         }
@@ -196,6 +202,7 @@ impl Ingress {
 
     /// Takes every reply that has come.
     pub fn take_replies(&self) {
+        self.0.give_up_lane();
         let mut replies = std::mem::take(&mut self.0.state.borrow_mut().taken);
         std::mem::swap(&mut replies, &mut *self.0.port.replies.lock());
         let now_ns = match &self.0.measured {
@@ -251,18 +258,23 @@ impl Inner {
         if !self.port.phase.has_room_for(priority) {
             return Err(Unavailable::Busy);
         }
+        self.give_up_lane();
         let state = &mut *self.state.borrow_mut();
         if state.lane.is_none() {
             state.lane = self.port.lane.lock().take();
-            state.answered = state.lane.as_ref().map_or(0, |lane| lane.numbered);
+            let numbered = state.lane.as_ref().map_or(0, |lane| lane.numbered);
+            if state.waiting.is_empty() {
+                state.answered += numbered;
+            }
+            state.before = (state.answered + state.waiting.len() as u64).wrapping_sub(numbered);
         }
         let lane = state.lane.as_mut().ok_or(Unavailable::Restarting)?;
         if priority == Priority::Order && !lane.producer.has_room(lane.reserved + 1) {
             return Err(lane.no_room());
         }
-        let source_seq = state.answered + state.waiting.len() as u64 + 1;
+        let number = state.answered + state.waiting.len() as u64 + 1;
         command.source = lane.source;
-        command.source_seq = source_seq;
+        command.source_seq = number.wrapping_sub(state.before);
         if lane.producer.stage(&command).is_err() {
             return Err(lane.no_room());
         }
@@ -283,14 +295,41 @@ impl Inner {
         let sent_ns = self.measured.as_ref().map_or(0, |(clock, _)| clock.now_ns());
         state.waiting.push_back(Entry { since: state.sweep, sent_ns, progress: Progress::Waiting(None) });
         // Relaxed: a figure; the worker alone writes it.
-        self.port.submitted.store(source_seq, Ordering::Relaxed);
-        Ok(source_seq)
+        self.port.submitted.store(number, Ordering::Relaxed);
+        Ok(number)
+    }
+
+    /// Where the lane was taken back: nothing that was handed over through it is answered any more.
+    fn give_up_lane(&self) {
+        // Acquire: partner of the Release in `detach`.
+        let taken_back = self.port.taken_back.load(Ordering::Acquire);
+        let state = &mut *self.state.borrow_mut();
+        if taken_back == state.taken_back {
+            return;
+        }
+        (state.taken_back, state.lane, state.staged) = (taken_back, None, 0);
+        let mut lost = 0;
+        for entry in &mut state.waiting {
+            match &mut entry.progress {
+                Progress::Waiting(waker) => {
+                    let waker = waker.take();
+                    entry.progress = Progress::Lost;
+                    lost += 1;
+                    waker.into_iter().for_each(Waker::wake);
+                }
+                Progress::Abandoned => entry.progress = Progress::Over,
+                Progress::Lost | Progress::Ready(_) | Progress::Over => {}
+            }
+        }
+        state.given_up = state.answered + state.waiting.len() as u64;
+        state.forget();
+        self.count(Unavailable::Unknown, lost);
     }
 
     fn complete(&self, reply: Reply, now_ns: i64) {
         let state = &mut *self.state.borrow_mut();
-        let source_seq = reply.done.source_seq;
-        let Some(entry) = state.entry(source_seq) else { return };
+        let number = reply.done.source_seq.wrapping_add(state.before);
+        let Some(entry) = state.entry(number) else { return };
         if let Some((_, figures)) = &self.measured {
             let since_sent = |at_ns: i64| at_ns.saturating_sub(entry.sent_ns).max(0) as u64;
             figures.ring.record(since_sent(reply.time_ns));
@@ -307,9 +346,9 @@ impl Inner {
         }
     }
 
-    fn poll(&self, source_seq: u64, context: &Context<'_>) -> Poll<Result<Reply, Unavailable>> {
+    fn poll(&self, number: u64, context: &Context<'_>) -> Poll<Result<Reply, Unavailable>> {
         let state = &mut *self.state.borrow_mut();
-        let Some(entry) = state.entry(source_seq) else { return Poll::Ready(Err(Unavailable::Unknown)) };
+        let Some(entry) = state.entry(number) else { return Poll::Ready(Err(Unavailable::Unknown)) };
         match &mut entry.progress {
             Progress::Waiting(Some(waker)) if waker.will_wake(context.waker()) => Poll::Pending,
             Progress::Waiting(waker) => {
@@ -317,7 +356,7 @@ impl Inner {
                 Poll::Pending
             }
             Progress::Lost => {
-                entry.progress = Progress::Abandoned;
+                state.lose_interest(number);
                 Poll::Ready(Err(Unavailable::Unknown))
             }
             Progress::Ready(_) => {
@@ -331,11 +370,11 @@ impl Inner {
         }
     }
 
-    fn abandon(&self, source_seq: u64) {
+    fn abandon(&self, number: u64) {
         let state = &mut *self.state.borrow_mut();
-        let Some(entry) = state.entry(source_seq) else { return };
+        let Some(entry) = state.entry(number) else { return };
         match entry.progress {
-            Progress::Waiting(_) | Progress::Lost => entry.progress = Progress::Abandoned,
+            Progress::Waiting(_) | Progress::Lost => state.lose_interest(number),
             Progress::Ready(_) => {
                 entry.progress = Progress::Over;
                 state.forget();
@@ -360,9 +399,18 @@ impl Drop for FlushGuard<'_> {
 }
 
 impl State {
-    fn entry(&mut self, source_seq: u64) -> Option<&mut Entry> {
-        let index = source_seq.checked_sub(self.answered + 1)?;
+    fn entry(&mut self, number: u64) -> Option<&mut Entry> {
+        let index = number.checked_sub(self.answered + 1)?;
         self.waiting.get_mut(usize::try_from(index).ok()?)
+    }
+
+    /// Nobody waits for the reply to that command any more; where its lane was taken back none will come.
+    fn lose_interest(&mut self, number: u64) {
+        let is_awaited = number > self.given_up;
+        if let Some(entry) = self.entry(number) {
+            entry.progress = if is_awaited { Progress::Abandoned } else { Progress::Over };
+        }
+        self.forget();
     }
 
     /// Lets go of the oldest commands that nothing is left to do for.
@@ -391,7 +439,7 @@ impl Future for Submission {
     fn poll(mut self: Pin<&mut Submission>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let result = match &self.stage {
             Stage::Refused(unavailable) => Err(*unavailable),
-            Stage::Sent(inner, source_seq) => match inner.poll(*source_seq, context) {
+            Stage::Sent(inner, number) => match inner.poll(*number, context) {
                 Poll::Ready(result) => result,
                 Poll::Pending => return Poll::Pending,
             },
@@ -404,8 +452,8 @@ impl Future for Submission {
 
 impl Drop for Submission {
     fn drop(&mut self) {
-        if let Stage::Sent(inner, source_seq) = &self.stage {
-            inner.abandon(*source_seq);
+        if let Stage::Sent(inner, number) = &self.stage {
+            inner.abandon(*number);
         }
     }
 }

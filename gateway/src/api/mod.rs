@@ -26,6 +26,7 @@ use docs::{Param, Shape};
 pub use hyper::StatusCode;
 use ringside_auth::access::Auth;
 pub use ringside_auth::access::{Identity, Means};
+use ringside_commands::ingress::Unavailable;
 use ringside_wire::refusal::Dialect;
 pub use ringside_wire::refusal::Error;
 use ringside_wire::schema::{Described, JsonSchema};
@@ -218,6 +219,15 @@ pub struct Answers {
     pub response: Shape,
     /// The handler.
     pub handler: Handler,
+}
+
+/// No reply, as a dialect answers it.
+pub fn unavailable(unavailable: Unavailable, dialect: Dialect) -> Error {
+    match dialect {
+        Dialect::Spot => spot::unavailable(unavailable),
+        Dialect::Fapi => fapi::unavailable(unavailable),
+        Dialect::Account => account::unavailable(unavailable),
+    }
 }
 
 /// The shape of an answer of a type, for rows whose handler also answers what others have written.

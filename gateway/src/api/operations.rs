@@ -1,4 +1,4 @@
-//! Routes for whoever runs the exchange: figures, latencies, and whether it is alive and ready. Figures and the last two also without
+//! Routes for whoever runs the exchange: figures, latencies, and whether it is alive, ready, leads. Figures and the probes also without
 //! a key, on an address of their own: setting `metrics_listen`.
 
 use super::docs::{Param, Shape};
@@ -38,16 +38,19 @@ pub static ROUTES: &[Route] = &[
     },
     latency(Method::Get, "/latency.json", Handler::Now(cells)),
     latency(Method::Post, "/latency/reset", Handler::Now(begin_anew)),
-    Route {
-        is_api: false,
-        is_probe: true,
-        ..Route::new(Method::Get, "/livez", Handler::Now(|_| Ok(text(StatusCode::OK, "alive\n"))))
-    },
-    Route { is_api: false, is_probe: true, ..Route::new(Method::Get, "/readyz", Handler::Now(ready)) },
+    probe("/livez"),
+    probe("/livez/reads"),
+    probe("/readyz"),
+    probe("/leaderz"),
 ];
 
 const fn latency(method: Method, path: &'static str, handler: Handler) -> Route {
     Route { is_api: false, dialect: Dialect::Account, auth: Auth::Admin, ..Route::new(method, path, handler) }
+}
+
+/// 200 or 503, and why ([`operations::PROBES`]).
+const fn probe(path: &'static str) -> Route {
+    Route { is_api: false, is_probe: true, ..Route::new(Method::Get, path, Handler::Now(probed)) }
 }
 
 /// How long a stage took, or a request until it was acknowledged, as the text that HdrHistogram's plotters read.
@@ -92,11 +95,10 @@ fn figures(call: &Call) -> Answer {
     Ok(Response::new(StatusCode::OK, content_type, operations::page(&call.worker.shared).into()))
 }
 
-/// 200 once recovery is over and new orders are taken; 503 before, while only what reduces is taken, and once the process stops or
-/// its journal failed.
-fn ready(call: &Call) -> Answer {
-    let (is_ready, words) = operations::readiness(&call.worker.shared);
-    Ok(text(if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, words))
+fn probed(call: &Call) -> Answer {
+    let probe = operations::PROBES.iter().find(|(path, _)| *path == call.route.path);
+    let (is_so, words) = probe.map_or((false, ""), |(_, probe)| probe(&call.worker.shared));
+    Ok(text(if is_so { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, words))
 }
 
 fn text(status: StatusCode, body: &'static str) -> Response {

@@ -1,23 +1,28 @@
 //! What the running stages know of themselves, for the page of figures: rings, journal, follower, threads.
 
+use super::replica::Upstream;
 use super::stages::{Gauges, Stages};
 use crate::metrics::{Kind, Page, Seconds, Source};
 use ringside_persist::recover::recovery::Report;
 use ringside_persist::write::status::Pressure;
+use std::sync::Arc;
 use std::time::Duration;
 
-/// The page's source for these stages, recovered as `report` says. `snapshot_interval` is what the follower is to keep.
+/// The page's source for these stages, recovered as `report` says, and for the membership they lead by. `snapshot_interval` is what the
+/// follower is to keep.
 pub(super) fn source(
     stages: &Stages,
     gauges: Gauges,
     report: &Report,
     snapshot_interval: Duration,
+    upstream: Option<Arc<dyn Upstream>>,
 ) -> Source {
     let (gate, journal, follower) = (stages.gate.clone(), stages.journal.clone(), stages.follower.clone());
     let source = stages.mirrored.as_ref().map(|mirrored| mirrored.source.clone());
     let (epoch, recovered, took) = (report.epoch, report.commands, report.total);
     Box::new(move |page| {
         gauges.write(page);
+        upstream.iter().for_each(|upstream| upstream.figures(page));
         let nanoseconds = |duration: Duration| Seconds(duration.as_nanos());
         page.gauge("ringside_epoch", "The epoch, which grows with every start", epoch);
         page.gauge("ringside_recovery_seconds", "How long the last recovery took", nanoseconds(took));

@@ -1,16 +1,19 @@
 //! The role of a member of a cluster: it follows whoever leads, serves reads meanwhile, and runs the exchange for as long as it leads.
 //!
-//! One thread carries the consensus through all of this; it never computes on commands. Another role is another set of stages: those
-//! of the role before are stopped first.
+//! One thread carries the consensus through all of this; it never computes on commands. What answers clients stays, and so does the
+//! engine of who is elected: it has followed, opens the term, and takes orders.
 
+use super::credentials;
 use super::error::BootError;
 use super::fetch::Files;
-use super::replica::{self, Replica, Upstream};
-use super::stages::{Led, disk, persist_config};
+use super::front::Front;
+use super::replica::{self, Following, Replica, Upstream};
+use super::stages::{Led, Origin, disk, persist_config};
 use crate::config::Config;
 use crate::metrics::Page;
 use parking_lot::Mutex;
 use ringside_commands::clock::Clock;
+use ringside_commands::ingress::Lease;
 use ringside_core::engine::ENGINE_VERSION;
 use ringside_core::ids::Sequence;
 use ringside_mirror::keys::Identity;
@@ -19,6 +22,7 @@ use ringside_persist::config::{PersistConfig, Term, mode_code};
 use ringside_persist::error::PersistError;
 use ringside_persist::quorum::install::Fetched;
 use ringside_persist::quorum::link::Link;
+use ringside_persist::quorum::members::Members;
 use ringside_persist::quorum::node::{Membership, Node, Role};
 use ringside_persist::quorum::{Message, vote};
 use ringside_persist::storage::disk::Lock;
@@ -46,6 +50,8 @@ enum Brought {
     Lead(SyncSender<Arc<Link>>),
     /// The files of another came, or not; nothing where they are not wanted any more.
     Fetched(Result<Option<Fetched>, String>),
+    /// It is to lead no more.
+    HandOver,
     Stop,
 }
 
@@ -69,7 +75,6 @@ struct Running {
     cluster: [u8; 16],
     journal: Arc<JournalStatus>,
     mesh: Arc<Mesh>,
-    others: Vec<u64>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -123,12 +128,17 @@ impl Upstream for Running {
             "1 while this member is too far behind and fetches the files of another",
             u8::from(told.is_fetching),
         );
-        let connected = self.others.iter().filter(|id| self.mesh.is_connected(**id)).count();
+        let connected = self.mesh.members().iter().filter(|member| self.mesh.is_connected(member.id)).count();
         page.gauge(
             "ringside_cluster_connected",
             "Other members that this one is connected to",
             connected as u64,
         );
+    }
+
+    fn hand_over(&self) {
+        // It may have ended by itself.
+        let _ = self.bring.send(Brought::HandOver);
     }
 }
 
@@ -180,6 +190,7 @@ struct Carried {
     mesh: Arc<Mesh>,
     told: Arc<Mutex<Told>>,
     files: Arc<Files>,
+    lease: Arc<Lease>,
 }
 
 /// Carries `node` until it is stopped or its disk fails. `end` is called once it leads no more, or another journal takes the place of
@@ -212,10 +223,16 @@ fn carry_on(
             Err(RecvTimeoutError::Disconnected) => return false,
         };
         let mut failure = None;
+        node.set_time(carried.lease.now_ms());
         for one in first.into_iter().chain(brought.try_iter()) {
             match one {
                 Brought::Message(message) => node.step(message),
                 Brought::Work => {}
+                Brought::HandOver => {
+                    if !node.hand_over() {
+                        tracing::warn!("there is nobody to hand the lead over to");
+                    }
+                }
                 Brought::Lead(answer) => {
                     if matches!(node.role(), Role::Elected(_)) {
                         let bring = carried.bring.clone();
@@ -255,6 +272,8 @@ fn carry_on(
             next += TICK;
         }
         let worked = node.work();
+        // Before others are told of what ends it.
+        carried.lease.set(node.lease_until_ms());
         for message in node.messages() {
             let to = message.to;
             if !carried.mesh.send(message) {
@@ -354,13 +373,18 @@ pub(super) fn run(
         connected.clone(),
     );
     let mesh = Arc::new(mesh.map_err(BootError::Mirror)?);
-    let part = Part { config, clock, member, taken, files: &files, persist: &persist, mesh: &mesh };
-    let mut ready = Some(ready);
+    let lease = Arc::new(Lease::default());
+    let (files, persist, mesh_of) = (&files, &persist, &mesh);
+    let part = Part { config, clock, member, taken, files, persist, mesh: mesh_of, lease: &lease };
+    let (mut front, mut ready) = (None, Some(ready));
     let mut ended = Ok(());
     while ended.is_ok() && !shutdown.is_cancelled() {
-        ended = part.once(&inbox, shutdown, out, &mut ready);
+        ended = part.once(&mut front, &inbox, shutdown, out, &mut ready);
         inbox.lock().take();
     }
+    let stopped = front.as_mut().map_or(Ok(()), Front::stop);
+    // What shows figures has a part of the mesh.
+    drop(front);
     connected.cancel();
     if let Some(mesh) = Arc::into_inner(mesh) {
         mesh.join();
@@ -368,7 +392,7 @@ pub(super) fn run(
     if ended.is_ok() {
         let _ = writeln!(out, "ringside: member {member} has stopped");
     }
-    ended
+    ended.and(stopped)
 }
 
 /// What every opening of this member has in common.
@@ -380,12 +404,14 @@ struct Part<'a> {
     files: &'a Arc<Files>,
     persist: &'a PersistConfig,
     mesh: &'a Arc<Mesh>,
+    lease: &'a Arc<Lease>,
 }
 
 impl Part<'_> {
     /// From its opening to the end of its lead, or of everything.
     fn once<W: Write, R: FnOnce(SocketAddr)>(
         &self,
+        front: &mut Option<Front>,
         inbox: &Mutex<Option<Sender<Brought>>>,
         shutdown: &CancellationToken,
         out: &mut W,
@@ -403,17 +429,31 @@ impl Part<'_> {
                 ready(address);
             }
         };
+        let front = match front {
+            Some(front) => front,
+            none => {
+                let side = credentials::held(&self.persist.directory)?;
+                let front = none.insert(Front::open(self.config, self.clock, &side, shutdown, out)?);
+                front.shared.phase.leased(self.lease.clone());
+                front
+            }
+        };
         let outcome = loop {
-            let followed = self.follow(&running, shutdown, out, &mut told);
-            if followed.is_err() || shutdown.is_cancelled() {
-                break followed;
-            }
+            let following = self.follow(front, &running, out, &mut told);
             match running.told().role {
+                _ if shutdown.is_cancelled() => {
+                    // What is being answered is answered from what it shows.
+                    let stopped = front.stop();
+                    following.map(Following::end);
+                    break stopped;
+                }
+                Role::Elected(term) => {
+                    break self.lead(front, &running, term, following, &role, out, &mut told);
+                }
                 // It was elected, and others were before it could begin.
-                Role::Follows(_) => {}
-                Role::Elected(term) => break self.lead(&running, term, &role, out, &mut told),
+                Role::Follows(_) => drop(following.and_then(Following::take)),
                 Role::Leads | Role::Ended => break Ok(()),
-            }
+            };
         };
         let failure = running.told().failure;
         running.stop();
@@ -426,7 +466,7 @@ impl Part<'_> {
     fn open(&self, role: &CancellationToken) -> Result<Running, PersistError> {
         let membership = Membership {
             member: self.member,
-            voters: self.config.cluster_members.iter().map(|member| member.id).collect(),
+            members: Members::of_settings(self.config.cluster_members.iter().map(members::Member::as_agreed)),
             // Each start waits as long as no other.
             seed: self.clock.now_ns().cast_unsigned() ^ self.member << 56,
         };
@@ -441,23 +481,32 @@ impl Part<'_> {
             mesh: self.mesh.clone(),
             told: told.clone(),
             files: self.files.clone(),
+            lease: self.lease.clone(),
         };
-        let others = membership.voters.into_iter().filter(|id| *id != self.member).collect();
-        let run = move || carry(node, &brought, &carried, &|| role.cancel());
+        let lease = self.lease.clone();
+        let run = move || {
+            carry(node, &brought, &carried, &|| role.cancel());
+            lease.set(0);
+        };
         let thread = std::thread::Builder::new().name("quorum".to_owned()).spawn(run);
         let thread = thread.map_err(|cause| PersistError::Member { reason: cause.to_string() })?;
         let (mesh, thread) = (self.mesh.clone(), Mutex::new(Some(thread)));
-        Ok(Running { bring, told, cluster, journal, mesh, others, thread })
+        Ok(Running { bring, told, cluster, journal, mesh, thread })
+    }
+
+    fn replica(&self, running: &Arc<Running>) -> Replica {
+        let (upstream, files) = (running.clone(), self.files.disk.clone());
+        Replica { upstream, files, journal: running.journal.clone() }
     }
 
     /// Serves reads until it is elected, or there is nothing more to follow.
     fn follow(
         &self,
+        front: &mut Front,
         running: &Arc<Running>,
-        shutdown: &CancellationToken,
         out: &mut impl Write,
         ready: &mut dyn FnMut(SocketAddr),
-    ) -> Result<(), BootError> {
+    ) -> Option<Following> {
         let greet = |address| {
             format!(
                 "ringside: member {} of     a cluster of {}; it follows from sequence {}\n\
@@ -467,31 +516,34 @@ impl Part<'_> {
                 running.sequence()
             )
         };
-        let replica = Replica {
-            upstream: running.clone(),
-            files: self.files.disk.clone(),
-            journal: running.journal.clone(),
-        };
-        let serving = shutdown.child_token();
-        replica::serve(self.config, self.clock, replica, &serving, out, greet, ready)
+        replica::serve(front, &self.replica(running), out, greet, ready)
     }
 
-    /// Runs the exchange until it leads no more.
+    /// Runs the exchange until it leads no more, with the engine that has followed: everything in the journal is agreed on.
     fn lead(
         &self,
-        running: &Running,
+        front: &mut Front,
+        running: &Arc<Running>,
         term: Term,
+        following: Option<Following>,
         role: &CancellationToken,
         out: &mut impl Write,
         ready: &mut dyn FnMut(SocketAddr),
     ) -> Result<(), BootError> {
+        let follower = match following.and_then(Following::take) {
+            Some(follower) => follower,
+            None => replica::follower(&front.shared, &self.replica(running))?,
+        };
+        let followed = Box::new(follower.into_followed(running.journal.shown())?);
+        front.shared.edge.auth.refresh(&followed.side)?;
         let (answer, link) = sync_channel(1);
         let _ = running.bring.send(Brought::Lead(answer));
         // It may have lost meanwhile: then there is no answer, and it follows again.
         let Ok(link) = link.recv_timeout(Duration::from_secs(1)) else { return Ok(()) };
         let _ = writeln!(out, "ringside: member {} leads in term {}", self.member, term.number);
-        let led = Led { term, link };
-        match super::lead(self.config, self.clock, self.taken, Some(&led), role, out, ready) {
+        let (files, taken) = (self.files.clone(), self.taken.clone());
+        let led = Led { term, link, files, taken, upstream: running.clone() };
+        match super::lead(front, Origin::Followed(followed, &led), role, out, ready) {
             Err(BootError::Lost) => Ok(()),
             Err(_) if led.link.is_lost() && running.told().failure.is_none() => Ok(()),
             ended => ended,

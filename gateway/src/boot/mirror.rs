@@ -1,8 +1,10 @@
 //! The role of a mirror: it holds what its leader sends, and serves reads from it.
 
+use super::credentials;
 use super::error::BootError;
+use super::front::Front;
 use super::make_data_folder;
-use super::replica::{self, Replica, Upstream};
+use super::replica::{self, Following, Replica, Upstream};
 use super::stages::{disk, persist_config, take_folder};
 use crate::config::Config;
 use crate::metrics::Page;
@@ -86,8 +88,12 @@ pub(super) fn run(
         )
     };
     let replica = Replica { upstream, files, journal };
-    let served = replica::serve(config, clock, replica, &shutdown, out, greet, ready);
-    shutdown.cancel();
+    let side = credentials::held(&persist.directory)?;
+    let mut front = Front::open(config, clock, &side, &shutdown, out)?;
+    drop(side);
+    let following = replica::serve(&mut front, &replica, out, greet, ready);
+    let served = front.stop();
+    following.map(Following::end);
     let _ = linking.join();
     drop(taken);
     match link.failure() {

@@ -1,50 +1,41 @@
 //! Serves reads from a journal that another host writes: runs the second engine hot on it, and shows what that says. Takes no commands:
 //! of those the leader would know nothing.
 
-use super::credentials::{self, JournalLog};
 use super::error::BootError;
-use super::stages::{archive, engine_config, persist_config};
-use super::{listen_for_figures, tell_of_follower, workers};
-use crate::config::Config;
+use super::front::Front;
+use super::stages::{archive, engine_config, open_history, persist_config};
+use super::tell_of_follower;
 use crate::metrics::{Page, Seconds, Source};
-use crate::routes::ROUTES;
-use crate::server::Server;
-use crate::server::router::Router;
 use crate::worker::Shared;
-use crate::worker::edge::Edge;
-use ringside_auth::Authenticator;
-use ringside_auth::credential_log::CredentialLog;
-use ringside_commands::clock::Clock;
 use ringside_commands::ingress::EngineState;
 use ringside_core::Engine;
-use ringside_core::agent::{Agent, Runner, Running};
+use ringside_core::agent::{Runner, Running};
 use ringside_core::event::{Event, Kind};
 use ringside_core::ids::Sequence;
 use ringside_core::ring::Wait;
 use ringside_persist::archive::ArchiveError;
+use ringside_persist::config::PersistConfig;
 use ringside_persist::error::FoldError;
-use ringside_persist::recover::follower::{Follower, FollowerStatus};
+use ringside_persist::recover::follower::{Follower, FollowerStatus, Lent};
 use ringside_persist::recover::machine::Fold;
 use ringside_persist::recover::skip::decisions;
 use ringside_persist::storage::disk::Disk;
 use ringside_persist::write::status::JournalStatus;
 use ringside_views::archive::archiver::Archiver;
-use ringside_views::archive::readers::Readers;
 use ringside_views::log::Retention;
 use ringside_views::{SharedViews, Views};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tokio_util::sync::CancellationToken;
 
 /// How often it is looked how all fare.
-const WATCH: Duration = Duration::from_millis(20);
+const WATCH: Duration = Duration::from_millis(5);
 /// Events that are folded under one lock, at least.
 const BATCH: usize = 1024;
 
 /// Feeds the archive, and keeps views that requests read.
-struct Shown {
+pub(super) struct Shown {
     archiver: Archiver,
     views: Arc<SharedViews>,
     window: usize,
@@ -53,7 +44,8 @@ struct Shown {
 }
 
 impl Shown {
-    fn show(&mut self) {
+    /// Shows all of it.
+    pub(super) fn show(&mut self) {
         let pending = &mut self.pending;
         self.views.write(|views| pending.drain(..).for_each(|event| views.fold(&event)));
     }
@@ -107,6 +99,8 @@ pub(super) trait Upstream: Send + Sync {
     fn is_over(&self) -> bool;
     /// Its own figures.
     fn figures(&self, page: &mut Page);
+    /// Where it is this host that writes, and others can: one of them is to, as soon as it has everything.
+    fn hand_over(&self) {}
 }
 
 /// What is served from.
@@ -144,51 +138,55 @@ fn figures(
     })
 }
 
-/// Serves until `shutdown` or its upstream's end. `greet` says what it is, at an address; `ready` is called once it answers.
+/// The second engine, where it is the only one.
+pub(super) struct Following {
+    lent: Lent<Engine, Shown>,
+    status: Arc<FollowerStatus>,
+    running: Running,
+}
+
+impl Following {
+    /// Ends it: everything that may be shown is replayed, and a snapshot made of it.
+    pub(super) fn end(self) {
+        self.running.join();
+    }
+
+    /// Takes it from its thread as it is, unless it has failed.
+    pub(super) fn take(self) -> Option<Follower<Engine, Shown>> {
+        let follower = self.lent.take();
+        self.running.join();
+        follower.filter(|_| !self.status.is_failed())
+    }
+}
+
+/// Serves until `front` is to end or its upstream does. `greet` says what it is, at an address; `ready` is called once it answers.
+/// Gives what has followed, where something has.
 pub(super) fn serve(
-    config: &Arc<Config>,
-    clock: &Clock,
-    replica: Replica,
-    shutdown: &CancellationToken,
+    front: &mut Front,
+    replica: &Replica,
     out: &mut impl Write,
     greet: impl FnOnce(SocketAddr) -> String,
     ready: impl FnOnce(SocketAddr),
-) -> Result<(), BootError> {
-    let Replica { upstream, files, journal } = replica;
-    // As of the start: what the leader is told later counts here from the next one on. Its own are refused: nothing takes them.
-    let kept: Arc<dyn CredentialLog> = Arc::new(JournalLog::default());
-    let folder = persist_config(config, clock).directory;
-    let (auth, _) = Authenticator::open(&config.auth(), &credentials::held(&folder)?, &kept)?;
-    let router = Arc::new(Router::new(ROUTES)?);
-    let edge = Edge::new(config, auth, shutdown.clone());
-    let shared = Arc::new(Shared::new(config.clone(), clock.clone(), edge, config.worker_count()));
-    let server = Server::start(shared.clone(), router, workers(&shared))
-        .map_err(|cause| BootError::Listen { address: config.listen, cause })?;
-    let watched = match listen_for_figures(&shared, out) {
-        Ok(watched) => watched,
-        Err(error) => {
-            server.stop();
-            let _ = server.join();
-            return Err(error);
-        }
-    };
+) -> Option<Following> {
+    let shared = front.shared.clone();
+    let Replica { upstream, journal, .. } = replica;
     let engine = Arc::new(OnceLock::new());
     let source = figures(upstream.clone(), journal.clone(), engine.clone());
-    shared.metrics.add_stages(source, journal.flushes().clone());
-    let address = server.address();
-    let _ = writeln!(out, "{}", greet(address));
+    shared.metrics.set_stages(source, journal.flushes().clone());
+    let _ = writeln!(out, "{}", greet(front.address));
     let _ = out.flush();
-    ready(address);
+    front.is_ready("following", ready);
 
-    let mut following: Option<Running> = None;
+    let mut following: Option<Following> = None;
     let mut is_started = false;
-    while !shutdown.is_cancelled() && !upstream.is_over() {
-        if let Some(journal_id) = upstream.journal_id().filter(|_| !is_started) {
+    let mut side_changes = 0;
+    while !shared.edge.shutdown.is_cancelled() && !upstream.is_over() {
+        if !is_started && upstream.journal_id().is_some() {
             is_started = true;
-            match follow(&shared, clock, &files, &journal, journal_id, upstream.sequence()) {
-                Ok((status, running)) => {
-                    let _ = engine.set(status);
-                    following = Some(running);
+            match follower(&shared, replica).and_then(|follower| follow(&shared, follower)) {
+                Ok(started) => {
+                    let _ = engine.set(started.status.clone());
+                    following = Some(started);
                     shared.phase.set(EngineState::Mirror);
                 }
                 // What it is there for first goes on: it holds the files.
@@ -197,46 +195,45 @@ pub(super) fn serve(
                 }
             }
         }
-        if let Some(status) = engine.get() {
-            tell_of_follower(status);
+        if let Some(following) = &following {
+            tell_of_follower(&following.status);
+            let changes = following.status.side_changes();
+            if changes != side_changes
+                && let Some(refreshed) = following.lent.side(|side| shared.edge.auth.refresh(side))
+            {
+                side_changes = changes;
+                if let Err(error) = refreshed {
+                    tracing::error!(%error, "credentials that the leader took cannot be used here");
+                }
+            }
         }
+        front.pulse(true);
         std::thread::sleep(WATCH);
     }
-    shutdown.cancel();
-    let served = server.join().map_err(BootError::Server);
-    if let Some(watched) = watched {
-        let _ = watched.join();
-    }
-    following.map(Running::join);
-    served
+    following
 }
 
-/// Starts the second engine on what is here.
-fn follow(
-    shared: &Shared,
-    clock: &Clock,
-    files: &Arc<Disk>,
-    journal: &Arc<JournalStatus>,
-    journal_id: [u8; 16],
-    last: Sequence,
-) -> Result<(Arc<FollowerStatus>, Running), BootError> {
-    let config = &shared.config;
-    let archive = archive(config);
-    let archiver = Archiver::open(&archive, journal_id, last, shared.views.clone())?;
+/// The second engine on what is here, with views and archive.
+pub(super) fn follower(shared: &Shared, replica: &Replica) -> Result<Follower<Engine, Shown>, BootError> {
+    let (config, Replica { upstream, files, journal }) = (&shared.config, replica);
+    let Some(journal_id) = upstream.journal_id() else { return Err(BootError::Lost) };
+    let archiver = Archiver::open(&archive(config), journal_id, upstream.sequence(), shared.views.clone())?;
     let window = config.history_window;
     let shown = Shown { archiver, views: shared.views.clone(), window, pending: Vec::new() };
-    let persist = ringside_persist::config::PersistConfig {
+    let persist = PersistConfig {
         // It is not in the way of anybody here.
         follower_lag: 0,
-        ..persist_config(config, clock)
+        ..persist_config(config, &shared.clock)
     };
-    let engine = engine_config(config);
     let skips = decisions(files.as_ref())?;
-    let follower: Follower<Engine, Shown> =
-        Follower::new(files.clone(), &persist, &engine, shown, journal.clone(), &skips)?;
-    shared.history.open(Readers::start(&archive, config.archive_readers)?);
-    let status = follower.status();
+    Ok(Follower::new(files.clone(), &persist, &engine_config(config), shown, journal.clone(), &skips)?)
+}
+
+/// Starts it.
+fn follow(shared: &Shared, follower: Follower<Engine, Shown>) -> Result<Following, BootError> {
+    open_history(shared)?;
+    let (status, lent) = (follower.status(), Lent::new(follower));
     let runner = Runner { name: "follower".to_owned(), wait: Wait::Sleep, ..Runner::default() };
-    let agents: Vec<Box<dyn Agent>> = vec![Box::new(follower)];
-    Ok((status, runner.spawn(agents).map_err(BootError::Thread)?))
+    let running = runner.spawn(vec![Box::new(lent.clone())]).map_err(BootError::Thread)?;
+    Ok(Following { lent, status, running })
 }

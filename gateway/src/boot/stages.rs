@@ -10,10 +10,10 @@
 
 use super::error::BootError;
 use super::keeper::{Keeper, Teller};
+use super::replica::{Shown, Upstream};
 use crate::config::{Acknowledge, Config, StorageKind, Threading, WaitKind};
 use crate::egress::Egress;
 use crate::push::pusher::Pusher;
-use crate::push::registry::SubscriptionRegistry;
 use crate::worker::Shared;
 use ringside_chain::proof::Proofs;
 use ringside_commands::clock::Clock;
@@ -36,9 +36,9 @@ use ringside_persist::config::{Method, PersistConfig, Term};
 use ringside_persist::error::{FoldError, PersistError};
 use ringside_persist::mirror::source::Source;
 use ringside_persist::quorum::link::Link;
-use ringside_persist::recover::follower::{Examine, Follower, FollowerStatus, check_kept};
-use ringside_persist::recover::machine::Fold;
-use ringside_persist::recover::recovery::{Recovered, Report, recover_in};
+use ringside_persist::recover::follower::{Examine, Followed, Follower, FollowerStatus, check_kept};
+use ringside_persist::recover::machine::{Fold, FoldSink};
+use ringside_persist::recover::recovery::{Recovered, Report, recover_in, take_over};
 use ringside_persist::storage::disk::{Disk, Lock};
 use ringside_persist::turns;
 use ringside_persist::write::journal::Journaller;
@@ -50,10 +50,11 @@ use ringside_views::archive::rows;
 use ringside_views::chunk_pool::Refiller;
 use ringside_views::log::Retention;
 use ringside_views::{Upgraded, Views};
+use std::fmt::{Display, Formatter};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Lanes of one epoch at most, which `workers` is bounded by; a source number is `epoch x LANES + lane`.
 const LANES: u32 = 256;
@@ -218,6 +219,56 @@ impl Fold for ViewFold {
     }
 }
 
+/// The second engine of an exchange whose first one was that until now: made from the journal on its own thread, since clients wait for
+/// the first one. Until then there are no snapshots, and history stays in memory.
+struct Later<M> {
+    make: Option<M>,
+    made: Option<Follower<Engine, Archiver>>,
+    status: Arc<FollowerStatus>,
+}
+
+impl<M> Later<M> {
+    fn new(make: M) -> (Later<M>, Arc<FollowerStatus>) {
+        let status = Arc::new(FollowerStatus::default());
+        (Later { make: Some(make), made: None, status: status.clone() }, status)
+    }
+}
+
+impl<M: FnOnce() -> Result<Follower<Engine, Archiver>, PersistError> + Send> Agent for Later<M> {
+    fn name(&self) -> &str {
+        "follower"
+    }
+
+    fn do_work(&mut self) -> usize {
+        let Some(make) = self.make.take() else { return self.made.as_mut().map_or(0, Agent::do_work) };
+        match make() {
+            Ok(mut follower) => {
+                follower.reports_to(self.status.clone());
+                self.made = Some(follower);
+            }
+            Err(error) => self.status.fail(error),
+        }
+        1
+    }
+
+    fn next_timer(&self) -> Duration {
+        self.made.as_ref().map_or(Duration::from_secs(1), Agent::next_timer)
+    }
+
+    fn close(&mut self) {
+        self.made.iter_mut().for_each(Agent::close);
+    }
+}
+
+/// Lets requests read the archive.
+pub(super) fn open_history(shared: &Shared) -> Result<(), BootError> {
+    let history = &shared.history;
+    if !history.is_open() {
+        history.open(Readers::start(&archive(&shared.config), shared.config.archive_readers)?);
+    }
+    Ok(())
+}
+
 /// Has proofs of reserves made of the follower's state.
 struct Prover(Arc<Proofs>);
 
@@ -248,34 +299,68 @@ pub(super) fn take_folder(config: &Config, clock: &Clock) -> Result<Lock, Persis
     disk(&persist)?.lock()
 }
 
-/// What the leader of a cluster begins with.
+/// Where an exchange begins.
+pub(super) enum Origin<'a> {
+    /// With what lies in its data folder, which is taken, or with nothing.
+    Disk(Lock),
+    /// As the leader of a cluster, with the engine that has followed the journal to its end.
+    Followed(Box<Followed<Engine, Shown>>, &'a Led),
+}
+
+/// What the leader of a cluster has of its membership.
 pub(super) struct Led {
     /// Its term.
     pub(super) term: Term,
     /// Says what is agreed on.
     pub(super) link: Arc<Link>,
+    /// Its journal, which is taken.
+    pub(super) files: Arc<Disk>,
+    pub(super) taken: Lock,
+    /// Its own figures.
+    pub(super) upstream: Arc<dyn Upstream>,
 }
 
-/// Everything that recovery gave back, ready to be started.
-pub(super) struct Rebuilt {
+impl<'a> Origin<'a> {
+    /// Of a leader: it can come to lead no more.
+    pub(super) fn led(&self) -> Option<&'a Led> {
+        match self {
+            Origin::Disk(_) => None,
+            Origin::Followed(_, led) => Some(led),
+        }
+    }
+}
+
+/// An engine and a journal, ready to be started.
+pub(super) struct Rebuilt<'a> {
     recovered: Recovered<Engine>,
-    /// The views at the last command found.
-    pub(super) views: Views,
+    /// The views at the last command found, where they are not shown yet.
+    views: Option<Views>,
     keeper: Keeper,
+    led: Option<&'a Led>,
+    begun: Instant,
 }
 
-impl Rebuilt {
-    /// Recovers from the data folder, which is `taken`, or founds a new journal in it. Takes as long as it takes. Of a cluster's leader
-    /// what recovery writes is agreed on when this returns.
+impl<'a> Rebuilt<'a> {
+    /// Recovers from the data folder, or founds a new journal in it; or goes on from what was followed. Takes as long as it takes. Of a
+    /// cluster's leader what it writes is agreed on when this returns.
     ///
     /// Errors: as recovery; [`BootError::Lost`].
-    pub(super) fn from_disk(
-        config: &Config,
-        clock: &Clock,
-        registry: &Arc<SubscriptionRegistry>,
+    pub(super) fn of(origin: Origin<'a>, shared: &Shared) -> Result<Rebuilt<'a>, BootError> {
+        let begun = Instant::now();
+        let keeper = Keeper::open(&shared.config, &shared.clock, &shared.registry);
+        match origin {
+            Origin::Disk(taken) => Rebuilt::from_disk(shared, taken, keeper, begun),
+            Origin::Followed(followed, led) => Rebuilt::take_over(shared, *followed, led, keeper, begun),
+        }
+    }
+
+    fn from_disk(
+        shared: &Shared,
         taken: Lock,
-        led: Option<&Led>,
-    ) -> Result<Rebuilt, BootError> {
+        mut keeper: Keeper,
+        begun: Instant,
+    ) -> Result<Rebuilt<'a>, BootError> {
+        let config = &shared.config;
         let archive = archive(config);
         // What cannot be read now is reported when it is opened.
         let mark = match archive.path().exists() {
@@ -283,7 +368,7 @@ impl Rebuilt {
             false => Some(Mark::default()),
         };
         let archived = mark.map_or(0, |mark| mark.sequence);
-        let persist = PersistConfig { term: led.map(|led| led.term), ..persist_config(config, clock) };
+        let persist = persist_config(config, &shared.clock);
         if archived > 0 && is_blank(&persist.directory) {
             return Err(BootError::JournalGone {
                 journal: persist.directory,
@@ -292,7 +377,6 @@ impl Rebuilt {
             });
         }
         let window = config.history_window;
-        let mut keeper = Keeper::open(config, clock, registry);
         let views = ViewFold::views_of(window);
         let mut fold = ViewFold { views, window, archived, teller: keeper.teller() };
         let disk = Arc::new(disk(&persist)?);
@@ -301,29 +385,60 @@ impl Rebuilt {
             check_kept::<Engine>(disk.as_ref(), archived)?;
         }
         let recovered = recover_in(disk, taken, &persist, &engine_config(config), &mut fold)?;
-        if let Some(Led { link, .. }) = led {
-            let position = recovered.journal.position();
-            link.has_written(position);
-            if !link.wait(position) {
-                return Err(BootError::Lost);
-            }
-        }
-        let last = recovered.next_sequence - 1;
         if let Some(teller) = fold.teller.take() {
-            teller.finish(last);
+            teller.finish(recovered.next_sequence - 1);
         }
-        keeper.found(recovered.journal.id(), last);
-        Ok(Rebuilt { recovered, views: fold.views, keeper })
+        keeper.found(recovered.journal.id(), recovered.next_sequence - 1);
+        Ok(Rebuilt { recovered, views: Some(fold.views), keeper, led: None, begun })
     }
 
-    /// What recovery found.
+    fn take_over(
+        shared: &Shared,
+        followed: Followed<Engine, Shown>,
+        led: &'a Led,
+        mut keeper: Keeper,
+        begun: Instant,
+    ) -> Result<Rebuilt<'a>, BootError> {
+        let persist = PersistConfig { term: Some(led.term), ..persist_config(&shared.config, &shared.clock) };
+        let (mut recovered, mut shown) = take_over(led.files.clone(), led.taken.clone(), &persist, followed)?;
+        let position = recovered.journal.position();
+        led.link.has_written(position);
+        if !led.link.wait(position) {
+            return Err(BootError::Lost);
+        }
+        let opening = recovered.opening;
+        recovered.engine.apply(&opening, &mut FoldSink(&mut shown));
+        shown.show();
+        if let Some(teller) = keeper.teller() {
+            // Whoever it is kept for was told by the leader before.
+            teller.finish(opening.sequence);
+        }
+        keeper.found(recovered.journal.id(), opening.sequence);
+        Ok(Rebuilt { recovered, views: None, keeper, led: Some(led), begun })
+    }
+
+    /// What was found.
     pub(super) fn report(&self) -> &Report {
         &self.recovered.report
     }
+}
 
-    /// Hash of the recovered state, with the sequence it belongs to.
-    pub(super) fn state_hash(&self) -> (Sequence, [u8; 16]) {
-        (self.recovered.engine.sequence(), self.recovered.engine.state_hash())
+impl Display for Rebuilt<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let Recovered { engine, report, .. } = &self.recovered;
+        let sequence = engine.sequence();
+        match self.led {
+            None => {
+                let hash = u128::from_be_bytes(engine.state_hash());
+                write!(f, "{report}\nrecovery: state {hash:032x} at sequence {sequence}")
+            }
+            Some(led) => write!(
+                f,
+                "takeover: term {}, from sequence {sequence} on, in {:.1} ms",
+                led.term.number,
+                self.begun.elapsed().as_secs_f64() * 1e3
+            ),
+        }
     }
 }
 
@@ -381,21 +496,22 @@ impl Stages {
     /// their lanes here, all but the last: that one is the process's own, and its lane is given back, for what is to be
     /// published before anything else. Pushes go to the registry, `begin` is given who hands entries to the journal.
     pub(super) fn start(
-        rebuilt: Rebuilt,
+        rebuilt: Rebuilt<'_>,
         shared: &Shared,
-        led: Option<&Led>,
         begin: impl FnOnce(SideWriter),
         ports: &[Arc<ReplyQueue>],
     ) -> Result<Started, BootError> {
         let (config, clock, views) = (&shared.config, &shared.clock, shared.views.clone());
-        let (history, registry, figures) = (&shared.history, &shared.registry, &shared.metrics.egress);
-        let recovered = rebuilt.recovered;
-        let archive = archive(config);
-        let last = recovered.next_sequence - 1;
-        let archiver = Archiver::open(&archive, recovered.journal.id(), last, views.clone())?;
-        let forgotten = rebuilt.views.archived_through();
-        let restocker = Refiller::new(rebuilt.views.spares());
-        views.replace(rebuilt.views);
+        let (registry, figures) = (&shared.registry, &shared.metrics.egress);
+        let Rebuilt { recovered, views: found, keeper, led, .. } = rebuilt;
+        let (last, journal_id) = (recovered.next_sequence - 1, recovered.journal.id());
+        let mut archiver = None;
+        if let Some(found) = found {
+            let opened = Archiver::open(&archive(config), journal_id, last, views.clone())?;
+            archiver = Some((opened, found.archived_through()));
+            views.replace(found);
+        }
+        let restocker = Refiller::new(views.read().spares());
         let wait = wait(config);
         let next = recovered.next_sequence;
         let gate = Arc::new(Gate::new(next - 1));
@@ -459,22 +575,35 @@ impl Stages {
                 segment_len: persist.segment_len,
             }),
         };
-        let is_behind = archiver.mark().sequence < forgotten;
-        let mut follower: Follower<Engine, Archiver> = Follower::new(
-            Arc::new(disk(&persist)?),
-            &persist,
-            &engine_config(config),
-            archiver,
-            journal.clone(),
-            &recovered.report.skipped,
-        )?;
-        follower.examined_by(Box::new(Prover(shared.proofs.clone())));
-        if is_behind {
-            // The archive was lost or is an older copy: nothing is served before it holds what the views have forgotten.
-            follower.catch_up(forgotten)?;
-        }
-        history.open(Readers::start(&archive, config.archive_readers)?);
-        let follower_status = follower.status();
+        let second = {
+            let files = Arc::new(disk(&persist)?);
+            let (engine, journal, proofs) = (engine_config(config), journal.clone(), shared.proofs.clone());
+            let skipped = recovered.report.skipped.clone();
+            move |archiver| {
+                let mut follower: Follower<Engine, Archiver> =
+                    Follower::new(files, &persist, &engine, archiver, journal, &skipped)?;
+                follower.examined_by(Box::new(Prover(proofs)));
+                Ok::<_, PersistError>(follower)
+            }
+        };
+        let (follower_status, follower): (_, Box<dyn Agent>) = match archiver {
+            Some((archiver, forgotten)) => {
+                let is_behind = archiver.mark().sequence < forgotten;
+                let mut follower = second(archiver)?;
+                if is_behind {
+                    // The archive was lost or is an older copy: nothing is served before it holds what the views have forgotten.
+                    follower.catch_up(forgotten)?;
+                }
+                (follower.status(), Box::new(follower))
+            }
+            None => {
+                let (config, views) = (config.clone(), views.clone());
+                let (later, status) =
+                    Later::new(move || second(Archiver::open(&archive(&config), journal_id, last, views)?));
+                (status, Box::new(later))
+            }
+        };
+        open_history(shared)?;
         let (now, agreement) = (clock.clone(), shared.agreement.clone());
         let begun = now.reading();
         let mut pace = Pace::begin(recovered.engine.time_ns(), begun);
@@ -535,13 +664,13 @@ impl Stages {
             ),
         };
         let following = Runner { name: "follower".to_owned(), wait: Wait::Sleep, ..Runner::default() };
-        let following = following.spawn(vec![Box::new(follower)]).map_err(BootError::Thread)?;
+        let following = following.spawn(vec![follower]).map_err(BootError::Thread)?;
 
         let restocking = Runner { name: "restocker".to_owned(), wait: Wait::Sleep, ..Runner::default() };
         let restocking = restocking.spawn(vec![Box::new(restocker)]).map_err(BootError::Thread)?;
 
         let keeping = Runner { name: "keeper".to_owned(), wait: Wait::Sleep, ..Runner::default() };
-        let keeping = keeping.spawn(vec![Box::new(rebuilt.keeper)]).map_err(BootError::Thread)?;
+        let keeping = keeping.spawn(vec![Box::new(keeper)]).map_err(BootError::Thread)?;
 
         let mut warnings = Vec::new();
         for running in [Some(&matching), journalling.as_ref(), showing.as_ref()].into_iter().flatten() {

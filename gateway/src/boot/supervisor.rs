@@ -4,7 +4,8 @@
 //! Alive means that since it was last said the views show a later command, which passes matcher, journal and egress at least
 //! once a second, and that every gateway thread's loop went round. A stage that hangs, or a disk that does, is therefore not
 //! reported as alive, and the manager restarts the process. One that is full is waited for: there no command gets through, and a
-//! process begun anew would find no room to begin in. Without a socket in the environment nothing is said.
+//! process begun anew would find no room to begin in. Where another host makes the commands the gateway threads alone are looked at.
+//! Without a socket in the environment nothing is said.
 
 use ringside_core::ids::Sequence;
 use std::ffi::OsString;
@@ -32,15 +33,16 @@ pub(super) struct Progress {
     pub(super) sequence: Sequence,
     /// Rounds of each gateway thread.
     pub(super) heartbeats: Vec<u64>,
-    /// The disk has no room for another command.
-    pub(super) is_full: bool,
+    /// No command may get through, and a process begun anew would find the same: the disk has no room for another one, or it is another
+    /// host that makes them.
+    pub(super) idles: bool,
 }
 
 impl Progress {
     /// Whether everything has moved since.
     fn is_past(&self, earlier: &Progress) -> bool {
         let before = earlier.heartbeats.iter().copied().chain(std::iter::repeat(0));
-        let has_come_on = self.is_full || self.sequence > earlier.sequence;
+        let has_come_on = self.idles || self.sequence > earlier.sequence;
         has_come_on && self.heartbeats.iter().zip(before).all(|(now, before)| *now > before)
     }
 }
@@ -109,7 +111,7 @@ mod tests {
         let progress = |sequence, heartbeats: &[u64]| Progress {
             sequence,
             heartbeats: heartbeats.to_vec(),
-            is_full: false,
+            idles: false,
         };
         let before = progress(5, &[1, 2]);
         assert!(progress(6, &[2, 3]).is_past(&before));
@@ -117,7 +119,7 @@ mod tests {
         assert!(!progress(6, &[2, 2]).is_past(&before), "a gateway thread stands");
         assert!(progress(1, &[1, 1]).is_past(&Progress::default()));
         // On a full disk no command gets through, and no restart would help.
-        let full = |heartbeats| Progress { is_full: true, ..progress(5, heartbeats) };
+        let full = |heartbeats| Progress { idles: true, ..progress(5, heartbeats) };
         assert!(full(&[2, 3]).is_past(&before));
         assert!(!full(&[2, 2]).is_past(&before), "a gateway thread stands");
     }

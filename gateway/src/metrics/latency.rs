@@ -85,7 +85,7 @@ impl Metrics {
             Stage::Other => return Counts::of(workers().map(|figures| &figures.others)),
             Stage::Ring => return Counts::of(senders().map(|figures| &figures.ring)),
             Stage::Engine => return Counts::of(senders().map(|figures| &figures.engine)),
-            Stage::Sync => return Counts::of(self.syncs.get().map(Arc::as_ref)),
+            Stage::Sync => return Counts::of(self.syncs.lock().as_deref()),
             Stage::Matcher => &self.egress.matching,
             Stage::Journal => &self.egress.journal,
             Stage::Egress => &self.egress.showing,

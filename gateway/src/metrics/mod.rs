@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use ringside_chain::figures::NodesFigures;
 use ringside_commands::ingress::WorkerFigures;
 use ringside_core::figures::Histogram;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Writes families of figures that somebody else owns.
@@ -29,11 +29,11 @@ pub struct Metrics {
     /// Of egress.
     pub egress: Arc<EgressFigures>,
     /// What the running stages tell.
-    pub stages: OnceLock<Source>,
+    pub stages: Mutex<Option<Source>>,
     /// How long syncs of the journal took.
-    pub syncs: OnceLock<Arc<Histogram>>,
+    pub syncs: Mutex<Option<Arc<Histogram>>>,
     /// Of the chain's nodes.
-    pub nodes: OnceLock<Arc<NodesFigures>>,
+    pub nodes: Mutex<Option<Arc<NodesFigures>>>,
     /// When the process started.
     pub started: Instant,
     /// Where latencies are counted from.
@@ -48,22 +48,22 @@ impl Metrics {
             workers: (0..workers).map(|_| Arc::default()).collect(),
             feed: Arc::default(),
             egress: Arc::default(),
-            stages: OnceLock::new(),
-            syncs: OnceLock::new(),
-            nodes: OnceLock::new(),
+            stages: Mutex::new(None),
+            syncs: Mutex::new(None),
+            nodes: Mutex::new(None),
             started,
             begin: Begin::new(started),
         }
     }
 
-    /// Adds what is counted of the chain's nodes, once.
-    pub fn add_nodes(&self, figures: Arc<NodesFigures>) {
-        let _ = self.nodes.set(figures);
+    /// Has what is counted of the chain's nodes.
+    pub fn set_nodes(&self, figures: Arc<NodesFigures>) {
+        *self.nodes.lock() = Some(figures);
     }
 
-    /// Adds what the running stages tell, and how long syncs of the journal take, once.
-    pub fn add_stages(&self, source: Source, syncs: Arc<Histogram>) {
-        let _ = self.syncs.set(syncs);
-        let _ = self.stages.set(source);
+    /// Has what the running stages tell, in the place of those before, and how long syncs of the journal take.
+    pub fn set_stages(&self, source: Source, syncs: Arc<Histogram>) {
+        *self.syncs.lock() = Some(syncs);
+        *self.stages.lock() = Some(source);
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn write(page: &mut Page, shared: &Shared) {
     if shared.desk.is_open() {
         signer(page, shared);
     }
-    if let Some(figures) = shared.metrics.nodes.get() {
+    if let Some(figures) = &*shared.metrics.nodes.lock() {
         nodes(page, figures);
     }
 }

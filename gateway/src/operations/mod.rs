@@ -43,17 +43,35 @@ pub fn page(shared: &Shared) -> Vec<u8> {
         chain::write(&mut page, shared);
         proof::write(&mut page, shared);
     }
-    if let Some(stages) = metrics.stages.get() {
+    if let Some(stages) = &*metrics.stages.lock() {
         stages(&mut page);
     }
     page.into_bytes()
 }
 
-/// Whether new orders are taken, and in words: what a load balancer asks before it sends anybody here.
-pub fn readiness(shared: &Shared) -> (bool, &'static str) {
-    match shared.phase.takes_orders() && !shared.edge.shutdown.is_cancelled() {
+/// What a load balancer or a service manager asks before it sends anybody here, and what it is told: whether the process runs, reads are
+/// served, new orders are taken (not before recovery is over, while only what reduces is taken, once it stops or its journal has
+/// failed), and whether it leads, alone or by a lease that lasts.
+pub static PROBES: [(&str, Probe); 4] = [
+    ("/livez", |_| (true, "alive\n")),
+    ("/livez/reads", |shared| match shared.phase.get() {
+        EngineState::Running | EngineState::Mirror => (true, "reads\n"),
+        EngineState::Disabled | EngineState::Restarting | EngineState::Halted => (false, "no reads\n"),
+    }),
+    ("/readyz", |shared| match shared.phase.takes_orders() && !is_stopping(shared) {
         true => (true, "ready\n"),
         false if shared.phase.get() == EngineState::Mirror => (false, "a mirror: not ready for orders\n"),
         false => (false, "not ready\n"),
-    }
+    }),
+    ("/leaderz", |shared| match shared.phase.get() == EngineState::Running && !is_stopping(shared) {
+        true => (true, "leads\n"),
+        false => (false, "does not lead\n"),
+    }),
+];
+
+/// One of them: yes or no, and in words.
+pub type Probe = fn(&Shared) -> (bool, &'static str);
+
+fn is_stopping(shared: &Shared) -> bool {
+    shared.edge.shutdown.is_cancelled()
 }

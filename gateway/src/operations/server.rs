@@ -1,9 +1,9 @@
-//! An address of its own for whoever watches: `/metrics`, `/livez` and `/readyz`, without a key. It is for a network that
+//! An address of its own for whoever watches: `/metrics` and the probes, without a key. It is for a network that
 //! only the operator's machines reach, and answers also while the gateway's threads are busy or stuck.
 //!
 //! One thread, few connections, one after the other closed when it says nothing for a while. No other route exists here.
 
-use super::{CONTENT_TYPE, page, readiness};
+use super::{CONTENT_TYPE, PROBES, page};
 use crate::worker::Shared;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -81,13 +81,14 @@ fn answer(shared: &Shared, request: &Request<Incoming>) -> Response<Full<Bytes>>
     let (status, content_type, body) = match request.uri().path() {
         _ if !is_get => (StatusCode::METHOD_NOT_ALLOWED, TEXT, Bytes::from_static(b"only GET\n")),
         "/metrics" => (StatusCode::OK, CONTENT_TYPE, page(shared).into()),
-        "/livez" => (StatusCode::OK, TEXT, Bytes::from_static(b"alive\n")),
-        "/readyz" => {
-            let (is_ready, words) = readiness(shared);
-            let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-            (status, TEXT, Bytes::from_static(words.as_bytes()))
-        }
-        _ => (StatusCode::NOT_FOUND, TEXT, Bytes::from_static(b"only /metrics, /livez and /readyz\n")),
+        path => match PROBES.iter().find(|(probed, _)| *probed == path) {
+            Some((_, probe)) => {
+                let (is_so, words) = probe(shared);
+                let status = if is_so { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+                (status, TEXT, Bytes::from_static(words.as_bytes()))
+            }
+            None => (StatusCode::NOT_FOUND, TEXT, Bytes::from_static(ONLY.as_bytes())),
+        },
     };
     let mut response = Response::new(Full::new(body));
     *response.status_mut() = status;
@@ -95,4 +96,5 @@ fn answer(shared: &Shared, request: &Request<Incoming>) -> Response<Full<Bytes>>
     response
 }
 
+const ONLY: &str = "only /metrics, /livez, /livez/reads, /readyz and /leaderz\n";
 const TEXT: &str = "text/plain; charset=utf-8";

@@ -49,6 +49,8 @@ pub struct WorkerQueue {
     backlog_len: AtomicUsize,
     subscriptions: AtomicUsize,
     has_lost: AtomicBool,
+    /// The sessions of now are to end.
+    is_over: AtomicBool,
     /// Frames put into the queues of connections. The worker alone counts.
     pub queued: Counter,
     /// Frames that a connection's queue had no room for. The worker alone counts.
@@ -86,6 +88,11 @@ impl WorkerQueue {
     /// Whether frames were lost since this was last asked.
     pub fn take_loss(&self) -> bool {
         self.has_lost.load(Ordering::Relaxed) && self.has_lost.swap(false, Ordering::Relaxed)
+    }
+
+    /// Whether the sessions of now are to end, once.
+    pub fn take_end(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed) && self.is_over.swap(false, Ordering::Relaxed)
     }
 
     /// Hands a batch over, unless too much waits already.
@@ -262,6 +269,15 @@ impl SubscriptionRegistry {
         let table = &mut *self.table.lock();
         (table.kept, table.users) = (KeptEvents::default(), 0);
         table.watched.clear();
+    }
+
+    /// Ends every session that there is: what they were told goes on elsewhere, or anew.
+    pub fn end_sessions(&self) {
+        for port in &self.ports {
+            // Relaxed: each worker ends its own, whenever it looks.
+            port.is_over.store(true, Ordering::Relaxed);
+            port.wake.notify_one();
+        }
     }
 
     /// The accounts whose events are kept.

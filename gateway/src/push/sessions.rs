@@ -135,6 +135,9 @@ impl Sessions {
             if self.port().take_loss() {
                 self.lose_all();
             }
+            if self.port().take_end() {
+                self.0.outlets.borrow().iter().for_each(|(_, queue)| queue.close());
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use super::cors;
 use super::router::{Match, Router};
 use super::stream::Place;
 use super::watch::Watch;
-use crate::api::{Answer, Call, Error, Handler, Later, Route};
+use crate::api::{Answer, Call, Error, Handler, Later, Route, unavailable};
 use crate::http::limits::{Client, Who};
 use crate::http::order_rate::Counted;
 use crate::http::response::{JSON, Response};
@@ -20,6 +20,7 @@ use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, EXPECT, HeaderMap, HeaderNa
 use hyper::http::request::Parts;
 use hyper::{Request, StatusCode};
 use ringside_auth::access::Auth;
+use ringside_commands::ingress::Unavailable;
 use ringside_core::ids::Sequence;
 use ringside_wire::fault::Fault;
 use ringside_wire::refusal::Dialect;
@@ -32,7 +33,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::{Arc, Once};
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const USED_WEIGHT: [HeaderName; 2] =
     [HeaderName::from_static("x-ex-used-weight-1m"), HeaderName::from_static("x-mbx-used-weight-1m")];
@@ -42,6 +43,11 @@ const ORDER_COUNT_1M: [HeaderName; 2] =
     [HeaderName::from_static("x-ex-order-count-1m"), HeaderName::from_static("x-mbx-order-count-1m")];
 /// On a mirror: everything through this command is in the answer.
 const SEQUENCE: HeaderName = HeaderName::from_static("x-ringside-sequence");
+/// What a client was shown on another host, to be shown here as well.
+const AT_LEAST: &str = "x-ringside-at-least";
+/// How long that is waited for, and how often it is looked.
+const SHOWN_WITHIN: Duration = Duration::from_millis(200);
+const SHOWN_LOOK: Duration = Duration::from_millis(2);
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
 thread_local! {
@@ -77,7 +83,7 @@ pub struct Connection {
     pub is_proxy: bool,
     /// Whether the connection ends with the answer to the running request.
     pub is_last: Cell<bool>,
-    /// On a mirror: how far the views were when the running request came.
+    /// On one of several hosts: how far the views were when the running request came.
     pub shown: Cell<Option<Sequence>>,
 }
 
@@ -146,10 +152,10 @@ pub fn respond(connection: Rc<Connection>, mut request: Request<Incoming>) -> An
                 path_params,
                 upgrade: Cell::new(upgrade),
             };
-            if body.is_end_stream() {
-                connection.handle(call, &mut charged)
-            } else {
-                Step::Reading(Box::pin(read(connection.clone(), call, body)))
+            match at_least(&call.head.headers) {
+                Err(fault) => Step::Answered(Err(fault.error(dialect))),
+                Ok(None) if body.is_end_stream() => connection.handle(call, &mut charged),
+                Ok(least) => Step::Reading(Box::pin(read(connection.clone(), call, body, least))),
             }
         }
     };
@@ -216,8 +222,13 @@ impl Future for Answering {
     }
 }
 
-/// The request with its body.
-async fn read(connection: Rc<Connection>, mut call: Call, body: Incoming) -> Result<Call, Error> {
+/// The request with its body, once what it asks for is shown.
+async fn read(
+    connection: Rc<Connection>,
+    mut call: Call,
+    body: Incoming,
+    least: Option<Sequence>,
+) -> Result<Call, Error> {
     let Connection { caller, watch, .. } = &*connection;
     let len_max = caller.worker.config.body_len_max.len();
     let read = read_body(body, len_max, &call.head.headers, watch).await;
@@ -226,6 +237,17 @@ async fn read(connection: Rc<Connection>, mut call: Call, body: Incoming) -> Res
         connection.is_last.set(true);
         fault.error(call.route.dialect)
     })?;
+    if let Some(least) = least {
+        let shared = &caller.worker.shared;
+        let begun = Instant::now();
+        while shared.views.read().sequence() < least {
+            if begun.elapsed() >= SHOWN_WITHIN {
+                return Err(unavailable(Unavailable::Restarting, call.route.dialect));
+            }
+            tokio::time::sleep(SHOWN_LOOK).await;
+        }
+        connection.shown.set(shared.shown());
+    }
     // The time that a body took does not count against the handler; signatures are judged by when all was read.
     watch.begin_request();
     call.now_ms = caller.worker.clock.now_ms();
@@ -293,6 +315,13 @@ impl Connection {
         }
         ip
     }
+}
+
+/// The command that a request wants to see the effect of, at least.
+fn at_least(headers: &HeaderMap) -> Result<Option<Sequence>, Fault> {
+    let Some(value) = headers.get(AT_LEAST) else { return Ok(None) };
+    let sequence = value.to_str().ok().and_then(|text| text.parse().ok());
+    sequence.map(Some).ok_or(Fault::Header("X-Ringside-At-Least"))
 }
 
 /// The address of a hop, which some proxies write with its port, or in brackets.

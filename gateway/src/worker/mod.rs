@@ -147,9 +147,14 @@ impl Shared {
         self.phase.set(EngineState::Running);
     }
 
-    /// On a mirror: the last command that the views show.
+    /// On a mirror, and on a member of a cluster that leads: the last command that the views show.
     pub fn shown(&self) -> Option<Sequence> {
-        (self.phase.get() == EngineState::Mirror).then(|| self.views.read().sequence())
+        let is_one_of_several = match self.phase.get() {
+            EngineState::Mirror => true,
+            EngineState::Running => self.config.cluster_member.is_some(),
+            EngineState::Disabled | EngineState::Restarting | EngineState::Halted => false,
+        };
+        is_one_of_several.then(|| self.views.read().sequence())
     }
 
     /// What the thread of the chain has of it.

@@ -11,21 +11,21 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-const HOSTS: usize = 3;
+pub(crate) const HOSTS: usize = 3;
 
 /// Three hosts on one.
-struct Cluster {
+pub(crate) struct Cluster {
     folder: Folder,
     /// Where each answers clients, and where it listens for the others.
     ports: [[u16; 2]; HOSTS],
     members: String,
-    hosts: [Mutex<Option<Running>>; HOSTS],
+    pub(crate) hosts: [Mutex<Option<Running>>; HOSTS],
     /// Settings of all hosts beside the common ones.
     settings: &'static [(&'static str, &'static str)],
 }
 
 impl Cluster {
-    fn new(name: &str, settings: &'static [(&'static str, &'static str)]) -> Cluster {
+    pub(crate) fn new(name: &str, settings: &'static [(&'static str, &'static str)]) -> Cluster {
         let folder = Folder::new(name);
         let listeners: Vec<_> = (0..2 * HOSTS).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
         let port = |at: usize| listeners[at].local_addr().unwrap().port();
@@ -59,13 +59,13 @@ impl Cluster {
         cluster
     }
 
-    fn data(&self, host: usize) -> PathBuf {
+    pub(crate) fn data(&self, host: usize) -> PathBuf {
         let path = self.folder.0.join(["one", "two", "three"][host]);
         std::fs::create_dir_all(&path).unwrap();
         path
     }
 
-    fn command(&self, host: usize) -> Command {
+    pub(crate) fn command(&self, host: usize) -> Command {
         let mut command = ringside(&self.data(host));
         command
             .env("RINGSIDE_LISTEN", self.address(host))
@@ -84,24 +84,24 @@ impl Cluster {
         command
     }
 
-    fn address(&self, host: usize) -> String {
+    pub(crate) fn address(&self, host: usize) -> String {
         format!("127.0.0.1:{}", self.ports[host][0])
     }
 
-    fn start(&self, host: usize) {
+    pub(crate) fn start(&self, host: usize) {
         let path = self.folder.0.join(format!("log-{host}"));
         let log = || Stdio::from(File::options().create(true).append(true).open(&path).unwrap());
         let child = self.command(host).stdout(log()).stderr(log()).spawn().unwrap();
         *self.hosts[host].lock().unwrap() = Some(Running(child));
     }
 
-    fn start_if_gone(&self, host: usize) {
+    pub(crate) fn start_if_gone(&self, host: usize) {
         if self.hosts[host].lock().unwrap().is_none() {
             self.start(host);
         }
     }
 
-    fn kill(&self, host: usize) {
+    pub(crate) fn kill(&self, host: usize) {
         if let Some(mut running) = self.hosts[host].lock().unwrap().take() {
             running.0.kill().unwrap();
             running.0.wait().unwrap();
@@ -109,7 +109,7 @@ impl Cluster {
     }
 
     /// The one that takes orders, once there is one.
-    fn leader(&self) -> usize {
+    pub(crate) fn leader(&self) -> usize {
         let begun = Instant::now();
         loop {
             for host in 0..HOSTS {
@@ -122,7 +122,7 @@ impl Cluster {
         }
     }
 
-    fn logs(&self) -> String {
+    pub(crate) fn logs(&self) -> String {
         let of = |host: usize| std::fs::read_to_string(self.folder.0.join(format!("log-{host}")));
         (0..HOSTS).map(|host| format!("== {host}\n{}", of(host).unwrap_or_default())).collect()
     }
@@ -174,7 +174,7 @@ fn reach(segments: &[String]) -> [u64; 2] {
     [segments.first(), segments.last()].map(|name| name.unwrap()[..20].parse().unwrap())
 }
 
-fn order(address: &str, trader: &str) -> std::io::Result<(u16, String)> {
+pub(crate) fn order(address: &str, trader: &str) -> std::io::Result<(u16, String)> {
     let order =
         json!({"symbol": "DFUSDT", "side": "buy", "type": "limit", "price": "0.15", "quantity": "10"});
     try_request(address, "POST", "/api/v1/spot/orders", &[trader], &order.to_string())

@@ -22,5 +22,6 @@ mod resume;
 mod secrets;
 mod sizing;
 mod supervised;
+mod takeover;
 mod tools;
 mod upgrade;

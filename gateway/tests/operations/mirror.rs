@@ -263,9 +263,11 @@ fn a_mirror_takes_the_place_of_its_leader_and_nothing_acknowledged_is_missing() 
 
     // The old leader follows the new one; not once it has gone its own way.
     let (first, _) = pair.mirror(0);
-    comes_to("the old leader is a mirror", || figure(&new, "ringside_mirror_connected") == 1);
-    stop(first);
     let old = pair.data(0).join("journal");
+    comes_to("the old leader is a mirror", || {
+        figure(&new, "ringside_mirror_connected") == 1 && old.join("mirror").exists()
+    });
+    stop(first);
     std::fs::remove_file(old.join("mirror")).unwrap();
     let (first, said) = start_logged(&pair.data(0), Stdio::null(), |_| ());
     assert!(said.contains("recovery"), "{said}");

@@ -101,6 +101,8 @@ pub enum Fault {
     Forbidden(Denied),
     /// 401: the key of a signed request is missing or none.
     KeyFormat,
+    /// 400: a header of ours says nothing that it can.
+    Header(&'static str),
     /// 400: the body of a signed request is no form.
     BodyType,
     /// 400: parameters, time or signature of a signed request.
@@ -174,6 +176,7 @@ impl Fault {
                 (StatusCode::UNSUPPORTED_MEDIA_TYPE, "INVALID_PARAMETER", "unsupported media type")
             }
             Fault::InvalidJson => (StatusCode::BAD_REQUEST, "INVALID_PARAMETER", "body: no JSON object"),
+            Fault::Header(name) => (StatusCode::BAD_REQUEST, "INVALID_PARAMETER", name),
             Fault::Throttled => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "SERVICE_UNAVAILABLE",
@@ -225,6 +228,7 @@ impl Fault {
             }
             Fault::Forbidden(Denied::LoginOnly) => (StatusCode::FORBIDDEN, "FORBIDDEN"),
             Fault::InvalidJson => (StatusCode::BAD_REQUEST, "invalid json"),
+            Fault::Header(_) => (StatusCode::BAD_REQUEST, "invalid request"),
             Fault::Timeout | Fault::Unanswered | Fault::Internal => {
                 (StatusCode::INTERNAL_SERVER_ERROR, "internal")
             }
@@ -250,6 +254,7 @@ impl Fault {
                 error.with_message("this route takes a login token, not an API key")
             }
             Fault::BodyBroken => error.with_message("the body cannot be read as HTTP"),
+            Fault::Header(name) => error.with_message(name),
             Fault::Timeout => error.with_message(NO_ANSWER),
             Fault::Unanswered => error.with_message(UNKNOWN_OUTCOME).with_unknown_outcome(),
             _ => error,
@@ -289,7 +294,9 @@ impl Fault {
             Fault::KeyFormat => (StatusCode::UNAUTHORIZED, -2014, "API-key format invalid."),
             Fault::SignatureError(SignatureError::Mandatory(_)) => (StatusCode::BAD_REQUEST, -1102, ""),
             Fault::SignatureError(SignatureError::Twice(_)) => (StatusCode::BAD_REQUEST, -1101, ""),
-            Fault::SignatureError(SignatureError::NotValid(_)) => (StatusCode::BAD_REQUEST, -1130, ""),
+            Fault::SignatureError(SignatureError::NotValid(_)) | Fault::Header(_) => {
+                (StatusCode::BAD_REQUEST, -1130, "")
+            }
             Fault::SignatureError(SignatureError::Ahead) => (
                 StatusCode::BAD_REQUEST,
                 -1021,
@@ -337,7 +344,7 @@ impl Fault {
             Fault::SignatureError(SignatureError::Twice(name)) => {
                 error.with_text(format!("Duplicate values for parameter '{name}' detected."))
             }
-            Fault::SignatureError(SignatureError::NotValid(name)) => {
+            Fault::SignatureError(SignatureError::NotValid(name)) | Fault::Header(name) => {
                 error.with_text(format!("Data sent for parameter '{name}' is not valid."))
             }
             // The text of NotFound and MethodNotAllowed is filled in where path and method are known.

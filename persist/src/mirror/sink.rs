@@ -326,10 +326,12 @@ impl Sink {
             return Ok(());
         }
         receiving.file.sync().map_err(PersistError::io("sync", &aside))?;
-        let snapshot = snapshot_store::read_as(self.storage.as_ref(), &aside, &receiving.name)
-            .map_err(|error| match error {
-                PersistError::Io { .. } => SinkError::Persist(error),
-                damage => SinkError::Unfit(damage.to_string()),
+        let snapshot =
+            snapshot_store::read_as(self.storage.as_ref(), &aside, &receiving.name).map_err(|error| {
+                match error {
+                    PersistError::Io { .. } => SinkError::Persist(error),
+                    damage => SinkError::Unfit(damage.to_string()),
+                }
             })?;
         if snapshot.moment.journal_id != self.journal_id {
             return Err(SinkError::Unfit("the snapshot is of another journal".to_owned()));

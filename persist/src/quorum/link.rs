@@ -87,6 +87,12 @@ impl Link {
         !state.is_lost
     }
 
+    /// Whether what this member's disk has is not agreed on yet: then it is others that are slow.
+    pub fn waits_for_others(&self) -> bool {
+        let state = self.lock();
+        state.agreed < state.local
+    }
+
     /// Whether this member leads no more: nothing passes the gate, ever.
     pub fn is_lost(&self) -> bool {
         self.lock().is_lost

@@ -1,8 +1,8 @@
 //! Several hosts that agree: the journal is the log of a consensus (`raft`), one sealed batch an entry.
 //!
 //! - [`node`]: one member. [`vote`]: what it may not forget. `log`: its journal, as the consensus sees it. [`link`]: between a leader's
-//!   journaller and the consensus. [`frame`]: what members say to each other. [`install`]: a journal that is fetched whole.
-//!   [`members`]: who they are.
+//!   journaller and the consensus. `lease`: until when a leader shows what it has. [`frame`]: what members say to each other.
+//!   [`install`]: a journal that is fetched whole. [`members`]: who they are.
 //!
 //! What is acknowledged is on the disks of more than half of the members. All journals are the same files, byte for byte, as far as
 //! they are agreed on.
@@ -11,6 +11,7 @@
 
 pub mod frame;
 pub mod install;
+mod lease;
 pub mod link;
 mod log;
 pub mod members;

@@ -15,6 +15,7 @@
 use crate::config::{PersistConfig, Term};
 use crate::error::PersistError;
 use crate::quorum::install::Fetched;
+use crate::quorum::lease::Lease;
 use crate::quorum::link::Link;
 use crate::quorum::log::{Log, Whole, sequence_at};
 use crate::quorum::members::{self, Members};
@@ -93,6 +94,8 @@ pub struct Node {
     wanted: Option<u64>,
     /// Ticks since others were reminded.
     reminded: usize,
+    lease: Lease,
+    now_ms: u64,
     random: u64,
     drawn: usize,
     /// What the wait for the next election was drawn for.
@@ -149,6 +152,8 @@ impl Node {
             opened,
             wanted: None,
             reminded: 0,
+            lease: Lease::default(),
+            now_ms: 0,
             random: membership.seed,
             drawn: 0,
             drawn_for: (u64::MAX, StateRole::Follower, 0),
@@ -225,6 +230,37 @@ impl Node {
         link
     }
 
+    /// It is so late, in milliseconds of a clock that never runs back: what is sent from here on is sent then, or later.
+    pub fn set_time(&mut self, now_ms: u64) {
+        self.now_ms = now_ms;
+    }
+
+    /// Until when no other can have been elected, by that clock; 0 where it does not lead, or hands the lead over.
+    pub fn lease_until_ms(&self) -> u64 {
+        let raft = &self.raft.raft;
+        match raft.state == StateRole::Leader && raft.lead_transferee.is_none() && !self.is_ended {
+            true => self.lease.until_ms(&self.raft),
+            false => 0,
+        }
+    }
+
+    /// Hands the lead over to the member that has most, in good order: nothing is proposed any more, and once that one has everything it
+    /// is elected at once. False: it does not lead, or nobody answers. Where it fails this member leads on, a wait for an election later.
+    pub fn hand_over(&mut self) -> bool {
+        let raft = &self.raft.raft;
+        if raft.state != StateRole::Leader || self.is_ended {
+            return false;
+        }
+        let is_able = |(id, progress): &(&u64, &Progress)| **id != raft.id && progress.recent_active;
+        let voters = raft.prs().conf().voters();
+        let others = raft.prs().iter().filter(is_able).filter(|(id, _)| voters.contains(**id));
+        let Some(to) = others.max_by_key(|(_, progress)| progress.matched).map(|(id, _)| *id) else {
+            return false;
+        };
+        self.raft.transfer_leader(to);
+        true
+    }
+
     /// Ten milliseconds have passed.
     pub fn tick(&mut self) {
         if self.is_ended {
@@ -265,6 +301,7 @@ impl Node {
         if self.is_ended || is_local || self.silent > 0 && is_of_election {
             return;
         }
+        self.lease.hear(&message, self.term());
         if kind == MessageType::MsgAppend {
             // What type it is of its batch says, and nobody else.
             for entry in message.mut_entries().iter_mut().filter(|entry| members::is_change(&entry.data)) {
@@ -386,6 +423,7 @@ impl Node {
 
     /// What is to be sent to others.
     pub fn messages(&mut self) -> Vec<Message> {
+        self.out.iter_mut().for_each(|message| Lease::stamp(message, self.now_ms));
         std::mem::take(&mut self.out)
     }
 

@@ -28,8 +28,8 @@ use crate::archive::ArchiveError;
 use crate::config::PersistConfig;
 use crate::error::PersistError;
 use crate::format::record::Class;
-use crate::format::segment;
-use crate::read::replay::{Reader, Step};
+use crate::format::segment::{self, SegmentHeader};
+use crate::read::replay::{Place, Reader, Step};
 use crate::read::survey::{Survey, survey};
 use crate::read::tail::walk;
 use crate::recover::machine::{Fold, Machine, Watch};
@@ -44,11 +44,13 @@ use ringside_core::ids::Sequence;
 use ringside_core::side::SideStore;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Commands of one work step.
 const STEP: usize = 4096;
+/// Longest sleep between two work steps.
+const NAP: Duration = Duration::from_millis(50);
 /// How long to wait after a disk had no room for a snapshot.
 const RETRY: Duration = Duration::from_secs(10);
 
@@ -63,6 +65,7 @@ const FAST: u64 = 2 << 20;
 #[derive(Debug, Default)]
 pub struct FollowerStatus {
     sequence: AtomicU64,
+    side_changes: AtomicU64,
     snapshot: AtomicU64,
     snapshots: AtomicU64,
     snapshot_ns: AtomicU64,
@@ -79,6 +82,11 @@ impl FollowerStatus {
     /// The last command replayed.
     pub fn sequence(&self) -> Sequence {
         self.sequence.load(Ordering::Relaxed)
+    }
+
+    /// Grows with every entry beside the commands that it has read.
+    pub fn side_changes(&self) -> u64 {
+        self.side_changes.load(Ordering::Relaxed)
     }
 
     /// Sequence of the newest snapshot, found or written; 0 for none.
@@ -114,6 +122,12 @@ impl FollowerStatus {
         self.is_failed.load(Ordering::Acquire)
     }
 
+    /// It has ended on this error, or could not begin.
+    pub fn fail(&self, error: PersistError) {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.is_failed.store(true, Ordering::Release);
+    }
+
     /// The error, once.
     pub fn take_failure(&self) -> Option<PersistError> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
@@ -133,6 +147,55 @@ pub trait Examine<M, F>: Send {
     fn is_due(&self) -> bool;
     /// The look.
     fn look(&mut self, machine: &M, fold: &F);
+}
+
+/// A follower that somebody may take from its thread: where a machine has to go on, nobody waits for another one. Clones share it.
+pub struct Lent<M: Machine, F: Fold>(Arc<Mutex<Option<Follower<M, F>>>>);
+
+impl<M: Machine, F: Fold> Clone for Lent<M, F> {
+    fn clone(&self) -> Self {
+        Lent(self.0.clone())
+    }
+}
+
+impl<M: Machine, F: Fold> Lent<M, F> {
+    /// Of this one.
+    pub fn new(follower: Follower<M, F>) -> Lent<M, F> {
+        Lent(Arc::new(Mutex::new(Some(follower))))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Follower<M, F>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes it away, behind the work step that it is in; its thread has nothing more to do.
+    pub fn take(&self) -> Option<Follower<M, F>> {
+        self.lock().take()
+    }
+
+    /// Looks at what stands beside the commands, unless it is in a work step.
+    pub fn side<R>(&self, look: impl FnOnce(&SideStore) -> R) -> Option<R> {
+        let follower = self.0.try_lock().ok()?;
+        follower.as_ref().map(|follower| look(&follower.side))
+    }
+}
+
+impl<M: Machine, F: Fold + Send> Agent for Lent<M, F> {
+    fn name(&self) -> &str {
+        "follower"
+    }
+
+    fn do_work(&mut self) -> usize {
+        self.lock().as_mut().map_or(0, Agent::do_work)
+    }
+
+    fn next_timer(&self) -> Duration {
+        NAP
+    }
+
+    fn close(&mut self) {
+        self.lock().as_mut().into_iter().for_each(Agent::close);
+    }
 }
 
 /// The agent; see the module's header.
@@ -167,6 +230,20 @@ pub struct Follower<M: Machine, F: Fold> {
     paused_until: Option<Instant>,
     pace: Pace,
     commands: Vec<Command>,
+}
+
+/// What a follower has come to, at the end of the journal.
+pub struct Followed<M, F> {
+    /// The machine, with everything applied.
+    pub machine: M,
+    /// What stands beside the commands.
+    pub side: SideStore,
+    /// Its fold.
+    pub fold: F,
+    /// Commands passed over by decision of two operators.
+    pub skips: Vec<Sequence>,
+    /// Where the journal ends.
+    pub(crate) end: (SegmentHeader, Place),
 }
 
 /// How fast commands come.
@@ -289,6 +366,41 @@ impl<M: Machine, F: Fold> Follower<M, F> {
     /// The machine, to look at.
     pub fn machine(&self) -> &M {
         &self.machine
+    }
+
+    /// What stands beside the commands, where it stands.
+    pub fn side(&self) -> &SideStore {
+        &self.side
+    }
+
+    /// Tells its progress and health in `status` from now on: where others have to watch it before it is there.
+    pub fn reports_to(&mut self, status: Arc<FollowerStatus>) {
+        let own = std::mem::replace(&mut self.status, status);
+        self.status.sequence.store(own.sequence(), Ordering::Relaxed);
+        self.status.snapshot.store(own.snapshot(), Ordering::Relaxed);
+        self.status.snapshot_taken();
+    }
+
+    /// Replays what is left of the journal, which ends at `end` and grows no more, and gives up everything for the machine to go on
+    /// from there ([`recovery::take_over`]). No snapshot is made on the way: somebody waits.
+    ///
+    /// Errors: as in its life; the journal ends elsewhere.
+    pub fn into_followed(mut self, end: Position) -> Result<Followed<M, F>, PersistError> {
+        // What the fold keeps elsewhere may have had no room; the next one gives it that again.
+        while self.replay()? > 0 {}
+        let (header, place) = (*self.reader.header(), self.reader.place());
+        let found = Position { segment: header.number, offset: place.offset };
+        if found != end {
+            let reason = format!("what is to be taken over ends at {end:?}, and was followed to {found:?}");
+            return Err(PersistError::Missing { reason });
+        }
+        Ok(Followed {
+            machine: self.machine,
+            side: self.side,
+            fold: self.fold,
+            skips: self.skips.into_iter().collect(),
+            end: (header, place),
+        })
     }
 
     /// Replays through `through`, which must be durable, and has the fold keep all of it, before the follower runs as an
@@ -444,6 +556,7 @@ impl<M: Machine, F: Fold> Follower<M, F> {
                 Step::Record(record) => {
                     if record.class() == Class::Side {
                         self.side.apply(record.side());
+                        self.status.side_changes.fetch_add(1, Ordering::Relaxed);
                     }
                     None
                 }
@@ -547,10 +660,10 @@ impl<M: Machine, F: Fold> Follower<M, F> {
     fn fail(&self, error: PersistError) {
         if error.is_gone() {
             self.journal.fail(error);
+            self.status.is_failed.store(true, Ordering::Release);
         } else {
-            self.status.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            self.status.fail(error);
         }
-        self.status.is_failed.store(true, Ordering::Release);
     }
 }
 
@@ -607,7 +720,7 @@ impl<M: Machine, F: Fold + Send> Agent for Follower<M, F> {
     }
 
     fn next_timer(&self) -> Duration {
-        Duration::from_millis(50)
+        NAP
     }
 
     fn close(&mut self) {

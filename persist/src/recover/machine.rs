@@ -199,7 +199,7 @@ impl<F: Fold + ?Sized, W: Watch + ?Sized> Sink for WatchedSink<'_, F, W> {
 }
 
 /// Lets events of the machine go to a fold.
-pub(crate) struct FoldSink<'a, F: Fold + ?Sized>(pub(crate) &'a mut F);
+pub struct FoldSink<'a, F: Fold + ?Sized>(pub &'a mut F);
 
 impl<F: Fold + ?Sized> Sink for FoldSink<'_, F> {
     #[inline]

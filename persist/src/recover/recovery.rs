@@ -15,6 +15,7 @@ use crate::error::PersistError;
 use crate::read::replay::Checked;
 use crate::read::survey::{EpochMark, Survey, survey};
 use crate::read::tail::{Cut, Walked, walk_checked};
+use crate::recover::follower::Followed;
 use crate::recover::machine::{Fold, FoldSink, Machine, Watch, WatchedSink};
 use crate::recover::snapshot_store;
 use crate::storage::Storage;
@@ -36,8 +37,10 @@ use zerocopy::FromZeros;
 
 /// A running engine and the journal that it goes on with.
 pub struct Recovered<M> {
-    /// The engine, with everything applied that the journal holds.
+    /// The engine, with everything applied that the journal holds; behind [`take_over`] but for the last command.
     pub engine: M,
+    /// The command that opens the epoch, the last in the journal.
+    pub opening: Command,
     /// Sequence of the next command.
     pub next_sequence: Sequence,
     /// What stands beside the commands, as of the end of the journal.
@@ -172,25 +175,58 @@ pub fn recover_in<M: Machine>(
     let started = Instant::now();
     let survey = survey(storage.as_ref())?;
     survey.check_own(config.term.is_some())?;
-    let mut state = rebuild::<M>(storage.as_ref(), &survey, config, machine, fold)?;
+    let state = rebuild::<M>(storage.as_ref(), &survey, config, machine, fold)?;
+    let mut recovered = open(storage, lock, config, &survey, state, started)?;
+    recovered.engine.apply(&recovered.opening, &mut FoldSink(fold));
+    Ok(recovered)
+}
 
+/// Goes on from a machine that has followed the journal to its end, for a leader of a cluster: opens the epoch, which is its term. The
+/// machine has not applied that command yet ([`Recovered::opening`]): it may be that others lead before it is agreed on.
+///
+/// Errors: I/O; the folder is not such a leader's.
+pub fn take_over<M: Machine, F>(
+    storage: Arc<dyn Storage>,
+    lock: Lock,
+    config: &PersistConfig,
+    followed: Followed<M, F>,
+) -> Result<(Recovered<M>, F), PersistError> {
+    config.check()?;
+    let started = Instant::now();
+    let survey = survey(storage.as_ref())?;
+    survey.check_own(true)?;
+    let Followed { machine, side, fold, skips, end } = followed;
+    let report = Report { last: end.1.last.sequence, skipped: skips, ..Report::default() };
+    let state = Rebuilt { engine: machine, side, end: Some(end), epoch: end.1.epoch, report };
+    Ok((open(storage, lock, config, &survey, state, started)?, fold))
+}
+
+/// Begins the epoch.
+fn open<M: Machine>(
+    storage: Arc<dyn Storage>,
+    lock: Lock,
+    config: &PersistConfig,
+    survey: &Survey,
+    state: Rebuilt<M>,
+    started: Instant,
+) -> Result<Recovered<M>, PersistError> {
     let marked = match survey.epoch {
         EpochMark::Known { epoch, .. } => epoch,
         EpochMark::Absent | EpochMark::Damaged => 0,
     };
     let epoch = config.term.map_or(marked.max(state.epoch) + 1, |term| term.number);
-    let mut appender = Appender::open(storage.clone(), config, &survey, state.end, M::version(), epoch)?;
+    let mut appender = Appender::open(storage.clone(), config, survey, state.end, M::version(), epoch)?;
     let mut opening = Command::new(OpenEpoch { epoch, reserved: 0 });
     opening.sequence = state.engine.sequence() + 1;
     opening.time_ns = state.engine.time_ns().max(config.opened_at_ns);
     appender.append(&opening)?;
-    state.engine.apply(&opening, &mut FoldSink(fold));
 
     let Appender { encoder, current, stock, position, chain, .. } = appender;
     let report = Report { epoch, total: started.elapsed(), ..state.report };
     Ok(Recovered {
-        next_sequence: state.engine.sequence() + 1,
         engine: state.engine,
+        next_sequence: opening.sequence + 1,
+        opening,
         side: state.side,
         journal: Journal { config: config.clone(), storage, lock, encoder, chain, current, position, stock },
         report,

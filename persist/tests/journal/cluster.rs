@@ -19,7 +19,7 @@ use ringside_persist::quorum::node::{Membership, Node, Role, Standing};
 use ringside_persist::quorum::{self, Message, vote};
 use ringside_persist::recover::follower::Follower;
 use ringside_persist::recover::machine::Machine;
-use ringside_persist::recover::recovery::{Recovered, recover_in};
+use ringside_persist::recover::recovery::{Recovered, recover_in, take_over};
 use ringside_persist::storage::Storage;
 use ringside_persist::storage::disk::Lock;
 use ringside_persist::storage::faulty::{Faulty, Plan, Random};
@@ -33,6 +33,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const MEMBERS: usize = 3;
 /// Numbers that are given in a life at most.
 const NUMBERS: usize = 12;
+/// Milliseconds of a tick.
+const TICK_MS: u64 = 10;
 
 /// A bug that is put in on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +111,12 @@ struct World {
     network: BTreeMap<(u64, u64), Message>,
     sent: u64,
     now: u64,
+    /// Times that a leader with a lease was looked at.
+    leases: u64,
+    /// Times that a leader was told to hand the lead over.
+    handed_over: u64,
+    /// Nothing goes wrong any more.
+    is_calm: bool,
     /// From whom to whom nothing comes through.
     cuts: [[bool; NUMBERS]; NUMBERS],
     /// Of a thousand messages so many are lost, and so many come twice.
@@ -162,6 +170,9 @@ impl World {
             sent: 0,
             now: 0,
             cuts: [[false; NUMBERS]; NUMBERS],
+            leases: 0,
+            handed_over: 0,
+            is_calm: false,
             lost: 0,
             truth: BTreeMap::new(),
             acknowledged: 0,
@@ -211,6 +222,7 @@ impl World {
 
     fn run(&mut self, ticks: u64, faults: u64) {
         self.is_faulty = faults > 0;
+        self.is_calm = faults == 0;
         for _ in 0..ticks {
             self.now += 1;
             if faults > 0 && self.random.below(1_000) < faults {
@@ -286,6 +298,7 @@ impl World {
             self.engine(index)?;
             let member = &mut self.members[index];
             let Some(node) = &mut member.node else { return Ok(()) };
+            node.set_time(TICK_MS * self.now);
             let is_any = node.work()?;
             let (role, term) = (node.role(), node.term());
             if matches!(role, Role::Leads | Role::Elected(_)) {
@@ -299,6 +312,7 @@ impl World {
                 break;
             }
         }
+        self.check_leases();
         self.fetch(index)
     }
 
@@ -407,10 +421,16 @@ impl World {
                 member.node = None;
             }
             (Role::Elected(term), engine) => {
-                *engine = Engine::None;
+                let end = node.status().shown();
+                // The engine that followed goes on; where there is none yet, one is made for it.
+                let follower = match std::mem::replace(engine, Engine::None) {
+                    Engine::Follows(follower) => *follower,
+                    _ => Follower::new(storage.clone(), config, &(), Count::default(), node.status(), &[])?,
+                };
+                let followed = follower.into_followed(end)?;
                 let link = node.lead(Box::new(|| {}));
                 let config = PersistConfig { term: Some(term), ..config.clone() };
-                let recovered = recover_in::<Ledger>(storage, Lock::default(), &config, &(), &mut ())?;
+                let (recovered, _) = take_over::<Ledger, _>(storage, Lock::default(), &config, followed)?;
                 let position = recovered.journal.position();
                 link.has_written(position);
                 *engine = Engine::Starts(Box::new(recovered), link, position);
@@ -420,9 +440,11 @@ impl World {
                 if link.is_agreed(*position) != Some(true) {
                     return Ok(());
                 }
-                let Engine::Starts(recovered, link, _) = std::mem::replace(engine, Engine::None) else {
+                let Engine::Starts(mut recovered, link, _) = std::mem::replace(engine, Engine::None) else {
                     unreachable!("just matched")
                 };
+                let opening = recovered.opening;
+                recovered.engine.apply(&opening, &mut ());
                 let theirs = link.clone();
                 let session = Session::run_by(*recovered, |journal, consumer, gate| {
                     Journaller::led(journal, consumer, gate, theirs, false)
@@ -454,6 +476,9 @@ impl World {
                     if leading.session.publish(random_command(random), &mut truth) {
                         leading.hashes.insert(leading.session.next - 1, leading.session.hash);
                     }
+                }
+                if random.below(200) == 0 && !self.is_calm && node.hand_over() {
+                    self.handed_over += 1;
                 }
                 if !self.is_quiet && random.below(20) == 0 {
                     self.entries += 1;
@@ -528,6 +553,21 @@ impl World {
             (Role::Leads, _) => unreachable!("its engine was started when it was elected"),
         }
         Ok(())
+    }
+
+    /// While a leader has a lease nobody else leads: what it shows is the newest there is.
+    fn check_leases(&mut self) {
+        let nodes = || self.members.iter().filter_map(|member| member.node.as_ref());
+        let held = nodes().find(|node| node.lease_until_ms() > TICK_MS * self.now);
+        let Some(term) = held.map(Node::term) else { return };
+        self.leases += 1;
+        let later =
+            nodes().find(|node| node.term() > term && matches!(node.role(), Role::Leads | Role::Elected(_)));
+        assert!(
+            later.is_none(),
+            "seed {}: the leader of term {term} has a lease, and another leads",
+            self.seed
+        );
     }
 
     fn crash(&mut self, index: usize, is_power: bool) {
@@ -767,9 +807,8 @@ fn live(seed: u64, planted: Planted) -> World {
 
 #[test]
 fn nothing_acknowledged_is_lost_and_one_history_comes_of_it() {
-    let crashes = AtomicU64::new(0);
-    let (terms, installs) = (AtomicU64::new(0), AtomicU64::new(0));
-    let (changes, lost) = (AtomicU64::new(0), AtomicU64::new(0));
+    let [crashes, terms, leases, handed_over] = [const { AtomicU64::new(0) }; 4];
+    let [installs, changes, lost] = [const { AtomicU64::new(0) }; 3];
     for_each_seed("cluster::nothing_acknowledged_is_lost_and_one_history_comes_of_it", 200, |seed| {
         let world = live(seed, Planted::Nothing);
         crashes.fetch_add(world.crashes, Ordering::Relaxed);
@@ -777,15 +816,45 @@ fn nothing_acknowledged_is_lost_and_one_history_comes_of_it() {
         installs.fetch_add(world.installs, Ordering::Relaxed);
         changes.fetch_add(world.changes, Ordering::Relaxed);
         lost.fetch_add(world.lost_disks, Ordering::Relaxed);
+        leases.fetch_add(world.leases, Ordering::Relaxed);
+        handed_over.fetch_add(world.handed_over, Ordering::Relaxed);
     });
-    let [crashes, terms, installs] = [crashes, terms, installs].map(AtomicU64::into_inner);
-    let [changes, lost] = [changes, lost].map(AtomicU64::into_inner);
+    let [crashes, terms, leases, handed_over] =
+        [crashes, terms, leases, handed_over].map(AtomicU64::into_inner);
+    let [installs, changes, lost] = [installs, changes, lost].map(AtomicU64::into_inner);
     let said = format!(
-        "{crashes} crashes, {terms} leaders, {installs} journals fetched, {changes} changes of members, {lost} disks lost"
+        "{crashes} crashes, {terms} leaders, {handed_over} told to hand over, {leases} looks at a lease, {installs} journals fetched, \
+         {changes} changes of members, {lost} disks lost"
     );
     println!("{said}");
-    let is_enough = crashes > 1_000 && terms > 300 && installs > 100 && changes > 200 && lost > 20;
-    assert!(seeds::is_rerun() || is_enough, "{said}");
+    let is_much = crashes > 1_000 && terms > 300 && leases > 10_000 && handed_over > 100;
+    let is_much = is_much && installs > 100 && changes > 200 && lost > 20;
+    assert!(seeds::is_rerun() || is_much, "{said}");
+}
+
+/// A leader that nobody hears any more shows nothing once others may have elected another; the check is made at every turn.
+#[test]
+fn a_lease_is_over_before_others_elect() {
+    let elected = AtomicU64::new(0);
+    for_each_seed("cluster::a_lease_is_over_before_others_elect", 40, |seed| {
+        let mut world = World::new(seed, Planted::Nothing);
+        world.run(150, 0);
+        for _ in 0..4 {
+            let leads = |member: &Member| matches!(&member.engine, Engine::Leads(_));
+            let Some(index) = world.members.iter().position(leads) else { break };
+            for other in 0..MEMBERS {
+                (world.cuts[index][other], world.cuts[other][index]) = (other != index, other != index);
+            }
+            let before = world.leaders.len();
+            world.run(40, 0);
+            elected.fetch_add((world.leaders.len() - before) as u64, Ordering::Relaxed);
+            world.heal();
+            world.run(100, 0);
+        }
+    });
+    let elected = elected.into_inner();
+    println!("{elected} elected");
+    assert!(seeds::is_rerun() || elected > 100, "{elected} elected");
 }
 
 /// The first of the suite's seeds that finds it.

@@ -1,6 +1,8 @@
 //! Whether commands are taken, and why one is not. Says nothing of what a client is told.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 /// Why there is no reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -78,22 +80,62 @@ pub enum DiskHeadroom {
     Nothing = 2,
 }
 
+/// Until when the leader of a cluster is known to lead. Share it in an `Arc`.
+#[derive(Debug)]
+pub struct Lease {
+    begun: Instant,
+    until_ms: AtomicU64,
+}
+
+impl Default for Lease {
+    /// One that is over.
+    fn default() -> Lease {
+        Lease { begun: Instant::now(), until_ms: AtomicU64::new(0) }
+    }
+}
+
+impl Lease {
+    /// Milliseconds of the clock that it is counted by, which never runs back.
+    pub fn now_ms(&self) -> u64 {
+        self.begun.elapsed().as_millis() as u64
+    }
+
+    /// It lasts until then by that clock.
+    pub fn set(&self, until_ms: u64) {
+        // Relaxed: it stands for itself; whoever sees it late has a shorter one.
+        self.until_ms.store(until_ms, Ordering::Relaxed);
+    }
+
+    /// Whether it lasts.
+    pub fn lasts(&self) -> bool {
+        self.now_ms() < self.until_ms.load(Ordering::Relaxed)
+    }
+}
+
 /// The phase as all threads share it, and with it the room there is.
 #[derive(Debug)]
-pub struct SharedEngineState(AtomicU8, AtomicU8);
+pub struct SharedEngineState(AtomicU8, AtomicU8, OnceLock<Arc<Lease>>);
 
 impl SharedEngineState {
     /// Starts in `phase`.
     pub fn new(phase: EngineState) -> SharedEngineState {
-        SharedEngineState(AtomicU8::new(phase as u8), AtomicU8::new(DiskHeadroom::All as u8))
+        let room = AtomicU8::new(DiskHeadroom::All as u8);
+        SharedEngineState(AtomicU8::new(phase as u8), room, OnceLock::new())
     }
 
-    /// The phase now.
+    /// From here on the engine runs only as long as the lease lasts: others may lead behind it. Once.
+    pub fn leased(&self, lease: Arc<Lease>) {
+        // A second one would be a second cluster.
+        let _ = self.2.set(lease);
+    }
+
+    /// The phase now. Behind the end of a lease an engine that runs counts as restarting: what it has may not be the newest.
     pub fn get(&self) -> EngineState {
         // Acquire: partner of the Release in `set`; who sees `Running` sees the recovered views and the lanes.
         match self.0.load(Ordering::Acquire) {
             0 => EngineState::Disabled,
             1 => EngineState::Restarting,
+            2 if self.2.get().is_some_and(|lease| !lease.lasts()) => EngineState::Restarting,
             2 => EngineState::Running,
             3 => EngineState::Halted,
             _ => EngineState::Mirror,

@@ -99,6 +99,8 @@ impl CommandProducer {
 pub struct ReplyQueue {
     pub(super) phase: Arc<SharedEngineState>,
     pub(super) lane: Mutex<Option<CommandProducer>>,
+    /// How often a lane was taken back: a worker that still has that one gives it up.
+    pub(super) taken_back: AtomicU64,
     /// In the order in which they came. Held for the time of a push or an exchange of lists, and a list that was taken comes
     /// back empty, so that no reply takes memory anew.
     pub(super) replies: Mutex<Vec<Reply>>,
@@ -113,6 +115,7 @@ impl ReplyQueue {
         ReplyQueue {
             phase,
             lane: Mutex::new(None),
+            taken_back: AtomicU64::new(0),
             replies: Mutex::default(),
             wake: Notify::new(),
             submitted: AtomicU64::new(0),
@@ -120,9 +123,20 @@ impl ReplyQueue {
         }
     }
 
-    /// Gives the worker its lane, once, before the phase becomes [`EngineState::Running`].
+    /// Gives the worker its lane, before the phase becomes [`EngineState::Running`].
     pub fn attach(&self, lane: CommandProducer) {
         *self.lane.lock() = Some(lane);
+    }
+
+    /// Takes the lane back, whose stages have ended: whoever waits for a reply is told that the outcome is unknown.
+    pub fn detach(&self) {
+        *self.lane.lock() = None;
+        self.replies.lock().clear();
+        // Relaxed: figures.
+        self.answered.store(self.submitted.load(Ordering::Relaxed), Ordering::Relaxed);
+        // Release: partner of the Acquire in `Ingress`; who sees it finds no lane of before.
+        self.taken_back.fetch_add(1, Ordering::Release);
+        self.wake();
     }
 
     /// Hands a reply over; the worker looks at it after the next [`ReplyQueue::wake`].

@@ -265,3 +265,53 @@ fn one_wake_brings_all_replies_of_a_batch() {
         }
     });
 }
+
+#[test]
+fn a_lane_that_is_taken_back_leaves_nobody_waiting_and_another_one_goes_on() {
+    let mut rig = rig(8);
+    let (mut asked, mut told) = (rig.submit(Priority::Order), rig.submit(Priority::Order));
+    drop(rig.submit(Priority::Order));
+    assert_eq!(rig.answer().len(), 3);
+    rig.ingress.take_replies();
+    assert_eq!(poll(&mut told), Some(Ok(102)));
+    let mut waits = rig.submit(Priority::Order);
+    assert_eq!((poll(&mut waits), rig.port.queue_len()), (None, 1));
+    rig.port.detach();
+    rig.phase.set(EngineState::Mirror);
+    // A reply of before that comes late is nobody's.
+    rig.ingress.take_replies();
+    assert_eq!(poll(&mut asked), Some(Ok(101)), "it was answered before");
+    assert_eq!(poll(&mut waits), Some(Err(Unavailable::Unknown)));
+    assert_eq!((rig.counted(), rig.port.queue_len()), ([1, 0], 0));
+    assert_eq!(poll(&mut rig.submit(Priority::Order)), Some(Err(Unavailable::Mirror)));
+
+    let options = Options { capacity: 8, consumers: 1, start: 1, wait: Wait::Park };
+    let (producer, mut consumers) = ring::create(Mapping::anonymous(), options).expect("a ring");
+    rig.port.attach(CommandProducer::new(producer, 7));
+    rig.ring = consumers.pop().expect("one consumer");
+    rig.phase.set(EngineState::Running);
+    for number in 1..=3 {
+        let mut again = rig.submit(Priority::Order);
+        assert_eq!(poll(&mut again), None);
+        assert_eq!(rig.answer(), [number], "numbers begin anew with the source");
+        rig.ingress.take_replies();
+        assert_eq!(poll(&mut again), Some(Ok(100 + number)));
+    }
+    assert_eq!(rig.port.queue_len(), 0);
+    assert!(rig.ingress.0.state.borrow().waiting.is_empty(), "nothing of before is kept");
+}
+
+#[test]
+fn behind_the_end_of_its_lease_a_leader_takes_and_shows_nothing() {
+    let rig = rig(8);
+    let lease = Arc::new(Lease::default());
+    rig.phase.leased(lease.clone());
+    assert_eq!((rig.phase.get(), rig.phase.takes_orders()), (EngineState::Restarting, false));
+    assert_eq!(poll(&mut rig.submit(Priority::Cancel)), Some(Err(Unavailable::Restarting)));
+    lease.set(u64::MAX);
+    assert_eq!((rig.phase.get(), poll(&mut rig.submit(Priority::Order))), (EngineState::Running, None));
+    lease.set(lease.now_ms());
+    assert_eq!(rig.phase.get(), EngineState::Restarting, "the end is not in it");
+    rig.phase.set(EngineState::Mirror);
+    assert_eq!(rig.phase.get(), EngineState::Mirror, "who follows needs none");
+}

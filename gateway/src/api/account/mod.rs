@@ -128,7 +128,7 @@ fn name_of(views: &Views, market: MarketId) -> Symbol {
 }
 
 /// No reply, as this dialect answers it.
-fn unavailable(unavailable: Unavailable) -> Error {
+pub(super) fn unavailable(unavailable: Unavailable) -> Error {
     match unavailable {
         Unavailable::Unknown => Error::from(refusal::UNKNOWN).with_unknown_outcome(),
         Unavailable::Busy => refusal::BUSY.into(),

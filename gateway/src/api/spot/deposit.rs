@@ -76,8 +76,7 @@ fn list(call: &Call) -> Result<Vec<Deposit>, Error> {
             return Err(refusal::INVALID_CURSOR.into());
         }
     }
-    let nodes = call.worker.shared.metrics.nodes.get();
-    let head = nodes.map_or(0, |nodes| nodes.head.get());
+    let head = call.worker.shared.metrics.nodes.lock().as_ref().map_or(0, |nodes| nodes.head.get());
     let needed = call.worker.config.chain_confirmations;
     let wanted = rows.filter(|known| wanted.is_none_or(|wanted| wanted == known.is_credited()));
     let shown = wanted.take(limit).filter_map(|known| match known {

@@ -69,6 +69,11 @@ impl History {
         let _ = self.readers.set(readers);
     }
 
+    /// Whether it is open.
+    pub fn is_open(&self) -> bool {
+        self.readers.get().is_some()
+    }
+
     fn readers(&self) -> Result<&Readers, Unreadable> {
         self.readers.get().ok_or(Unreadable::Failed)
     }

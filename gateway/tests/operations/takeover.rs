@@ -1,0 +1,116 @@
+//! What clients see of a change of leaders: connections that go on, reads that are not of the past, credentials that count everywhere.
+
+use crate::cluster::{Cluster, HOSTS, order};
+use crate::process::{log_in, stop, trade, try_request};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+/// A connection that is kept.
+struct Kept(BufReader<TcpStream>);
+
+impl Kept {
+    fn open(address: &str) -> Kept {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        Kept(BufReader::new(stream))
+    }
+
+    /// Status, sequence of the answer, if it has one, and body.
+    fn get(&mut self, path: &str, header: &str) -> (u16, Option<u64>, String) {
+        write!(self.0.get_mut(), "GET {path} HTTP/1.1\r\nHost: ringside\r\n{header}\r\n").unwrap();
+        let mut head = Vec::new();
+        loop {
+            let mut line = String::new();
+            assert!(self.0.read_line(&mut line).unwrap() > 0, "the connection ended");
+            if line.trim().is_empty() {
+                break;
+            }
+            head.push(line.trim().to_ascii_lowercase());
+        }
+        let number = |name: &str| {
+            let line = head.iter().find_map(|line| line.strip_prefix(name));
+            line.map(|value| value.trim().parse().unwrap())
+        };
+        let mut body = vec![0; number("content-length:").unwrap_or(0) as usize];
+        self.0.read_exact(&mut body).unwrap();
+        let status = head[0].split(' ').nth(1).unwrap().parse().unwrap();
+        (status, number("x-ringside-sequence:"), String::from_utf8(body).unwrap())
+    }
+}
+
+fn comes_to(cluster: &Cluster, what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "{what}\n{}", cluster.logs());
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn a_leader_that_stops_hands_over_and_connections_go_on() {
+    const DEPTH: &str = "/api/v1/spot/depth?symbol=DFUSDT";
+    let cluster = Cluster::new("takeover", &[]);
+    (0..HOSTS).for_each(|host| cluster.start(host));
+    let first = cluster.leader();
+    let [_, buyer] = trade(&cluster.address(first));
+    let others = [1, 2].map(|after| (first + after) % HOSTS);
+    let mut kept = others.map(|host| Kept::open(&cluster.address(host)));
+    let mut leader = Kept::open(&cluster.address(first));
+    assert_eq!(leader.get("/leaderz", "").0, 200);
+
+    // A follower shows what a client has seen elsewhere, or says that it cannot.
+    let (_, sequence, _) = leader.get(DEPTH, "");
+    let sequence = sequence.expect("a leader of several names it as well");
+    for follower in &mut kept {
+        comes_to(&cluster, "reads are served", || follower.get("/livez/reads", "").0 == 200);
+        assert_eq!(follower.get("/leaderz", "").0, 503);
+        let (status, shown, body) = follower.get(DEPTH, &format!("X-Ringside-At-Least: {sequence}\r\n"));
+        assert!(status == 200 && shown >= Some(sequence), "{status} {shown:?} {body}");
+        let (status, _, body) = follower.get(DEPTH, "X-Ringside-At-Least: 99999999999\r\n");
+        assert!(status == 503 && body.contains("ENGINE_RESTARTING"), "{status} {body}");
+        let (status, _, body) = follower.get(DEPTH, "X-Ringside-At-Least: soon\r\n");
+        assert!(status == 400 && body.contains("X-Ringside-At-Least"), "{status} {body}");
+    }
+
+    // A logout at the leader counts at the others.
+    let other = log_in(&cluster.address(first), 5);
+    let own = |host: usize| {
+        let address = cluster.address(host);
+        try_request(&address, "GET", "/api/v1/spot/balances", &[&other], "").unwrap().0
+    };
+    comes_to(&cluster, "the account is known", || others.iter().all(|host| own(*host) == 200));
+    let out = try_request(&cluster.address(first), "POST", "/api/v1/auth/logout", &[&other], "").unwrap();
+    assert_eq!(out.0, 200, "{}", out.1);
+    comes_to(&cluster, "the logout counts", || others.iter().all(|host| own(*host) == 401));
+
+    // The leader stops in good order: another one takes orders, over the connections that there are.
+    let running = cluster.hosts[first].lock().unwrap().take().unwrap();
+    let mut outage = None;
+    std::thread::scope(|scope| {
+        let begun = Instant::now();
+        scope.spawn(|| stop(running));
+        // What the old leader still takes is no outage.
+        std::thread::sleep(Duration::from_millis(1));
+        comes_to(&cluster, "another takes orders", || {
+            let taken =
+                others.iter().any(|host| matches!(order(&cluster.address(*host), &buyer), Ok((200, _))));
+            outage = Some(begun.elapsed());
+            taken
+        });
+    });
+    eprintln!("from a leader's stop to the next order: {outage:?}");
+    let new = cluster.leader();
+    assert!(others.contains(&new));
+    for (host, kept) in others.into_iter().zip(&mut kept) {
+        let (status, _, words) = kept.get("/leaderz", "");
+        assert_eq!(status, if host == new { 200 } else { 503 }, "{words}");
+        assert_eq!(kept.get(DEPTH, "").0, 200);
+    }
+    // The stopped one comes back as one that follows.
+    cluster.start(first);
+    let address = cluster.address(first);
+    comes_to(&cluster, "it follows", || {
+        matches!(try_request(&address, "GET", "/livez/reads", &[], ""), Ok((200, _)))
+    });
+}
