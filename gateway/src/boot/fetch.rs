@@ -145,16 +145,17 @@ impl Files {
     }
 
     /// Puts an archive that was fetched in the place of the own one, if it knows more and nothing that is not in the journal, which is
-    /// agreed on up to `sequence`. Called before anybody opens the own one.
-    pub(super) fn take_over_archive(&self, sequence: Sequence) -> Result<(), ArchiveError> {
+    /// agreed on up to `sequence`. Whether it did: whoever had the own one open reads what is gone.
+    pub(super) fn take_over_archive(&self, sequence: Sequence) -> Result<bool, ArchiveError> {
         let (fetched, own) = (self.fetched_archive(), archive(&self.config));
         let folder = self.folder();
         let failed = |cause: io::Error| ArchiveError::Folder { path: folder.clone(), cause };
         if !folder.exists() {
-            return Ok(());
+            return Ok(false);
         }
         let (theirs, ours) = (mark_of(&fetched).unwrap_or(0), mark_of(&own).unwrap_or(0));
-        if theirs > ours && theirs <= sequence {
+        let is_better = theirs > ours && theirs <= sequence;
+        if is_better {
             let replace = || {
                 let parent = own.path().parent().unwrap_or(Path::new("."));
                 make_folder(parent)?;
@@ -174,7 +175,8 @@ impl Files {
                 "the archive of another member takes the place of this one's"
             );
         }
-        fs::remove_dir_all(&folder).map_err(failed)
+        fs::remove_dir_all(&folder).map_err(failed)?;
+        Ok(is_better)
     }
 }
 

@@ -7,23 +7,25 @@ use super::credentials;
 use super::error::BootError;
 use super::fetch::Files;
 use super::front::Front;
+use super::membership::Membership;
 use super::replica::{self, Following, Replica, Upstream};
 use super::stages::{Led, Origin, disk, persist_config};
 use crate::config::Config;
 use crate::metrics::Page;
+use crate::worker::cluster::{Ask, Port};
 use parking_lot::Mutex;
 use ringside_commands::clock::Clock;
 use ringside_commands::ingress::Lease;
 use ringside_core::engine::ENGINE_VERSION;
 use ringside_core::ids::Sequence;
 use ringside_mirror::keys::Identity;
-use ringside_mirror::members::{self, Agreement, Give, Hear, Mesh};
+use ringside_mirror::members::{self, Agreement, Give, Hear, Member, Mesh};
 use ringside_persist::config::{PersistConfig, Term, mode_code};
 use ringside_persist::error::PersistError;
 use ringside_persist::quorum::install::Fetched;
 use ringside_persist::quorum::link::Link;
 use ringside_persist::quorum::members::Members;
-use ringside_persist::quorum::node::{Membership, Node, Role};
+use ringside_persist::quorum::node::{self, Node, Role};
 use ringside_persist::quorum::{Message, vote};
 use ringside_persist::storage::disk::Lock;
 use ringside_persist::write::status::JournalStatus;
@@ -52,6 +54,8 @@ enum Brought {
     Fetched(Result<Option<Fetched>, String>),
     /// It is to lead no more.
     HandOver,
+    /// An operator wants other members.
+    Ask(Ask),
     Stop,
 }
 
@@ -191,6 +195,9 @@ struct Carried {
     told: Arc<Mutex<Told>>,
     files: Arc<Files>,
     lease: Arc<Lease>,
+    port: Arc<Port>,
+    /// Members as the settings name them.
+    settings: Vec<Member>,
 }
 
 /// Carries `node` until it is stopped or its disk fails. `end` is called once it leads no more, or another journal takes the place of
@@ -198,6 +205,7 @@ struct Carried {
 fn carry(mut node: Node, brought: &Receiver<Brought>, carried: &Carried, end: &dyn Fn()) {
     let mut fetching = None;
     let is_over = carry_on(&mut node, brought, carried, &mut fetching);
+    carried.port.taken_by(None);
     carried.files.show(None);
     fetching.map(Fetching::end);
     drop(node);
@@ -215,6 +223,12 @@ fn carry_on(
 ) -> bool {
     let mut next = Instant::now() + TICK;
     let mut fetch_at = next;
+    let mut membership = Membership::new(carried.port.clone(), &carried.settings);
+    let bring = carried.bring.clone();
+    carried.port.taken_by(Some(Box::new(move |ask| {
+        // It is being stopped, and whoever asked is told so.
+        let _ = bring.send(Brought::Ask(ask));
+    })));
     loop {
         let wait = next.saturating_duration_since(Instant::now());
         let first = match brought.recv_timeout(wait) {
@@ -228,6 +242,7 @@ fn carry_on(
             match one {
                 Brought::Message(message) => node.step(message),
                 Brought::Work => {}
+                Brought::Ask(ask) => membership.ask(node, ask),
                 Brought::HandOver => {
                     if !node.hand_over() {
                         tracing::warn!("there is nobody to hand the lead over to");
@@ -288,6 +303,7 @@ fn carry_on(
             return true;
         }
         carried.files.show(Some(node));
+        membership.work(node, &carried.mesh);
         match (node.wants(), &fetching) {
             (Some(index), None) if Instant::now() >= fetch_at => match Fetching::begin(index, carried) {
                 Ok(begun) => *fetching = Some(begun),
@@ -374,8 +390,10 @@ pub(super) fn run(
     );
     let mesh = Arc::new(mesh.map_err(BootError::Mirror)?);
     let lease = Arc::new(Lease::default());
+    let port = Arc::new(Port::default());
     let (files, persist, mesh_of) = (&files, &persist, &mesh);
-    let part = Part { config, clock, member, taken, files, persist, mesh: mesh_of, lease: &lease };
+    let part =
+        Part { config, clock, member, taken, files, persist, mesh: mesh_of, lease: &lease, port: &port };
     let (mut front, mut ready) = (None, Some(ready));
     let mut ended = Ok(());
     while ended.is_ok() && !shutdown.is_cancelled() {
@@ -405,6 +423,7 @@ struct Part<'a> {
     persist: &'a PersistConfig,
     mesh: &'a Arc<Mesh>,
     lease: &'a Arc<Lease>,
+    port: &'a Arc<Port>,
 }
 
 impl Part<'_> {
@@ -419,9 +438,14 @@ impl Part<'_> {
     ) -> Result<(), BootError> {
         let role = shutdown.child_token();
         let running = Arc::new(self.open(&role)?);
-        if let Err(error) = self.files.take_over_archive(running.sequence()) {
-            running.stop();
-            return Err(error.into());
+        match self.files.take_over_archive(running.sequence()) {
+            Ok(false) => {}
+            // What reads the one that was there is closed with what answers from it.
+            Ok(true) => front.take().map_or(Ok(()), |mut front| front.stop())?,
+            Err(error) => {
+                running.stop();
+                return Err(error.into());
+            }
         }
         *inbox.lock() = Some(running.bring.clone());
         let mut told = move |address: SocketAddr| {
@@ -435,6 +459,8 @@ impl Part<'_> {
                 let side = credentials::held(&self.persist.directory)?;
                 let front = none.insert(Front::open(self.config, self.clock, &side, shutdown, out)?);
                 front.shared.phase.leased(self.lease.clone());
+                // It is the first.
+                let _ = front.shared.cluster.set(self.port.clone());
                 front
             }
         };
@@ -452,7 +478,10 @@ impl Part<'_> {
                 }
                 // It was elected, and others were before it could begin.
                 Role::Follows(_) => drop(following.and_then(Following::take)),
-                Role::Leads | Role::Ended => break Ok(()),
+                Role::Leads | Role::Ended => {
+                    drop(following.and_then(Following::take));
+                    break Ok(());
+                }
             };
         };
         let failure = running.told().failure;
@@ -464,9 +493,9 @@ impl Part<'_> {
     }
 
     fn open(&self, role: &CancellationToken) -> Result<Running, PersistError> {
-        let membership = Membership {
+        let membership = node::Membership {
             member: self.member,
-            members: Members::of_settings(self.config.cluster_members.iter().map(members::Member::as_agreed)),
+            members: Members::of_settings(self.config.cluster_members.iter().map(Member::as_agreed)),
             // Each start waits as long as no other.
             seed: self.clock.now_ns().cast_unsigned() ^ self.member << 56,
         };
@@ -482,6 +511,8 @@ impl Part<'_> {
             told: told.clone(),
             files: self.files.clone(),
             lease: self.lease.clone(),
+            port: self.port.clone(),
+            settings: self.config.cluster_members.clone(),
         };
         let lease = self.lease.clone();
         let run = move || {
@@ -541,7 +572,7 @@ impl Part<'_> {
         // It may have lost meanwhile: then there is no answer, and it follows again.
         let Ok(link) = link.recv_timeout(Duration::from_secs(1)) else { return Ok(()) };
         let _ = writeln!(out, "ringside: member {} leads in term {}", self.member, term.number);
-        let (files, taken) = (self.files.clone(), self.taken.clone());
+        let (files, taken) = (self.files.disk.clone(), self.taken.clone());
         let led = Led { term, link, files, taken, upstream: running.clone() };
         match super::lead(front, Origin::Followed(followed, &led), role, out, ready) {
             Err(BootError::Lost) => Ok(()),

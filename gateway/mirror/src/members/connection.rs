@@ -159,7 +159,8 @@ pub(super) async fn hear(own: &Own, stream: TcpStream, acceptor: &TlsAcceptor) -
     let stream = shaken.map_err(|_| io::Error::other("the handshake takes too long"))??;
     let shown = stream.get_ref().1.peer_certificates().and_then(|keys| keys.first());
     let shown = shown.map(|key| Fingerprint::of(key));
-    let peer = own.peers.iter().find(|peer| Some(peer.member.key) == shown);
+    let peers = own.peers();
+    let peer = peers.iter().find(|peer| Some(peer.member.key) == shown);
     let peer = peer.ok_or_else(|| io::Error::other("it shows no member's key"))?;
     let mut is_cut = peer.is_cut.subscribe();
     let (from, mut to) = tokio::io::split(stream);
