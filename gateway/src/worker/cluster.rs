@@ -53,7 +53,8 @@ pub struct Sight {
     pub members: Vec<Seen>,
 }
 
-type Take = Box<dyn Fn(Ask) + Send>;
+/// Takes changes.
+pub type Take = Box<dyn Fn(Ask) + Send>;
 
 /// Between the routes and whoever carries the member.
 #[derive(Default)]
@@ -78,12 +79,12 @@ impl Port {
     }
 
     /// Shows this from now on.
-    pub(crate) fn show(&self, sight: Sight) {
+    pub fn show(&self, sight: Sight) {
         *self.sight.lock() = Some(sight);
     }
 
     /// Hands changes to somebody, or to nobody.
-    pub(crate) fn taken_by(&self, take: Option<Take>) {
+    pub fn taken_by(&self, take: Option<Take>) {
         *self.take.lock() = take;
     }
 
