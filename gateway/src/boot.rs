@@ -5,12 +5,14 @@
 
 pub(crate) mod credentials;
 mod error;
+mod fetch;
 mod figures;
 mod front;
 mod funded;
 pub mod genesis;
 mod keeper;
 mod member;
+mod membership;
 mod mirror;
 pub mod past;
 mod replica;
@@ -35,6 +37,7 @@ use ringside_mirror::leader;
 use ringside_persist::error::EXIT_JOURNAL;
 use ringside_persist::recover::follower::FollowerStatus;
 use ringside_persist::storage::disk::{make_folder, unsure_file_system};
+use ringside_persist::write::side::SideWriter;
 use ringside_persist::write::status::Pressure;
 use ringside_views::perpetual::market::PerpetualMarket;
 pub(crate) use stages::ViewFold;
@@ -291,7 +294,13 @@ fn start_stages(
     let report = rebuilt.report().clone();
     let _ = writeln!(out, "{rebuilt}");
     let ports: Vec<_> = shared.ports.iter().chain([&shared.chain_port, &shared.feed_port]).cloned().collect();
-    let (stages, own, gauges) = Stages::start(rebuilt, shared, |writer| log.begin(writer), &ports)?;
+    let begin = |writer: SideWriter| {
+        if let Some(cluster) = shared.cluster.get() {
+            cluster.writes(writer.clone());
+        }
+        log.begin(writer);
+    };
+    let (stages, own, gauges) = Stages::start(rebuilt, shared, begin, &ports)?;
     if let Some(distance) = apart.look(&shared.agreement) {
         let _ = writeln!(out, "recovery: {distance}");
         tracing::warn!("{distance}");

@@ -3,6 +3,7 @@
 pub mod adl_ranking;
 pub mod alone;
 pub mod approvals;
+pub mod cluster;
 pub mod edge;
 pub mod idempotency_cache;
 
@@ -25,8 +26,8 @@ use ringside_commands::ingress::{EngineState, Ingress, ReplyQueue, SharedEngineS
 use ringside_core::ids::{AccountId, Address, Sequence};
 use ringside_views::archive::History;
 use ringside_views::{MarketReader, SharedViews};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// What all worker threads share.
 pub struct Shared {
@@ -66,6 +67,8 @@ pub struct Shared {
     pub idempotency_cache: IdempotencyCache,
     /// Places in the auto-deleveraging order.
     pub ranks: Ranks,
+    /// The cluster that this host is a member of.
+    pub cluster: OnceLock<Arc<cluster::Port>>,
     /// What outside sources last said.
     pub quotes: Arc<Quotes>,
     /// Which feeds there are.
@@ -125,6 +128,7 @@ impl Shared {
             sessions,
             idempotency_cache,
             ranks,
+            cluster: OnceLock::new(),
             quotes,
             feeds,
             drafts: tokio::sync::Mutex::new(()),

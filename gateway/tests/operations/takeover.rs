@@ -51,7 +51,7 @@ fn comes_to(cluster: &Cluster, what: &str, mut holds: impl FnMut() -> bool) {
 #[test]
 fn a_leader_that_stops_hands_over_and_connections_go_on() {
     const DEPTH: &str = "/api/v1/spot/depth?symbol=DFUSDT";
-    let cluster = Cluster::new("takeover");
+    let cluster = Cluster::new("takeover", &[]);
     (0..HOSTS).for_each(|host| cluster.start(host));
     let first = cluster.leader();
     let [_, buyer] = trade(&cluster.address(first));

@@ -4,6 +4,7 @@
 pub mod approval;
 pub mod chain;
 pub mod clock;
+pub mod cluster;
 pub mod dispute;
 pub mod faucet;
 pub mod feed;
