@@ -179,15 +179,12 @@ fn lead(
     let served = if is_lost && !is_over { Ok(()) } else { front.stop() };
     let _ = feeds.join();
     let _ = chained.join();
-    if is_lost {
-        front.rest();
-    } else {
-        shared.phase.set(EngineState::Halted);
-    }
+    shared.phase.set(if is_lost { EngineState::Restarting } else { EngineState::Halted });
     let (journal, follower) = (stages.journal.clone(), stages.follower.clone());
     let source = stages.mirrored.as_ref().map(|mirrored| mirrored.source.clone());
     if is_lost {
         stop_or_end(stages);
+        front.rest();
     } else {
         stages.stop();
     }

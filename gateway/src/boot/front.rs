@@ -13,7 +13,6 @@ use crate::worker::{Shared, Worker};
 use ringside_auth::Authenticator;
 use ringside_auth::credential_log::CredentialLog;
 use ringside_commands::clock::Clock;
-use ringside_commands::ingress::EngineState;
 use ringside_core::pin::pin_current_thread;
 use ringside_core::side::SideStore;
 use std::io::Write;
@@ -97,7 +96,6 @@ impl Front {
     /// The stages behind it have ended, and others come: nobody waits for a reply any more, no stream goes on.
     pub(super) fn rest(&self) {
         let shared = &self.shared;
-        shared.phase.set(EngineState::Restarting);
         shared.registry.end_sessions();
         for port in shared.ports.iter().chain([&shared.chain_port, &shared.feed_port]) {
             port.detach();
@@ -106,9 +104,10 @@ impl Front {
 
     /// Stops listening and waits for what is being answered; again, it does nothing.
     pub(super) fn stop(&mut self) -> Result<(), BootError> {
+        let Some(server) = self.server.take() else { return Ok(()) };
         self.supervisor.stopping();
         self.shared.edge.shutdown.cancel();
-        let served = self.server.take().map_or(Ok(()), Server::join).map_err(BootError::Server);
+        let served = server.join().map_err(BootError::Server);
         if let Some(watched) = self.watched.take() {
             let _ = watched.join();
         }

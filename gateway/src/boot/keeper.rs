@@ -1,6 +1,7 @@
 //! What is kept for user streams ([`crate::push::kept`]), onto the disk and back: found at the start, made again of what the start
 //! replays, written down behind the exchange. It holds nobody up, and a fault ends it alone: whoever comes back is told of a gap then.
 
+use super::error::BootError;
 use crate::config::Config;
 use crate::dialect::fapi::user::accounts_of;
 use crate::egress::{CommandEvents, Listener};
@@ -8,9 +9,10 @@ use crate::push::kept::{KeptChange, KeptEvent, KeptEvents};
 use crate::push::pusher::Pusher;
 use crate::push::registry::SubscriptionRegistry;
 use ringside_commands::clock::Clock;
-use ringside_core::agent::Agent;
+use ringside_core::agent::{Agent, Runner, Running};
 use ringside_core::event::Event;
 use ringside_core::ids::{AccountId, Sequence};
+use ringside_core::ring::Wait;
 use ringside_persist::archive::ArchiveError;
 use ringside_persist::archive::user_log::{UserChange, UserLog, UserRow};
 use ringside_views::Views;
@@ -70,7 +72,7 @@ impl Keeper {
     /// What has a replay tell those accounts again; `None` where there are none.
     pub(super) fn teller(&self) -> Option<Teller> {
         let accounts = self.registry.kept_accounts();
-        let mark = self.log.as_ref().map_or(0, UserLog::mark);
+        let mark = self.mark();
         let registry = self.registry.clone();
         (!accounts.is_empty()).then(|| Teller { registry, accounts, mark, pusher: None, events: Vec::new() })
     }
@@ -82,6 +84,17 @@ impl Keeper {
             self.registry.forget_kept();
             self.log = None;
         }
+    }
+
+    /// The last command of which something is written down.
+    pub(super) fn mark(&self) -> Sequence {
+        self.log.as_ref().map_or(0, UserLog::mark)
+    }
+
+    /// Starts it.
+    pub(super) fn start(self) -> Result<Running, BootError> {
+        let runner = Runner { name: "keeper".to_owned(), wait: Wait::Sleep, ..Runner::default() };
+        runner.spawn(vec![Box::new(self)]).map_err(BootError::Thread)
     }
 
     /// Writes steps down, at the end of the process also that nothing happened since.

@@ -74,6 +74,7 @@ struct Told {
 
 /// One opening of a member, and the thread that carries it.
 struct Running {
+    member: u64,
     bring: Sender<Brought>,
     told: Arc<Mutex<Told>>,
     cluster: [u8; 16],
@@ -115,11 +116,12 @@ impl Upstream for Running {
         page.gauge("ringside_cluster_term", "Term of the cluster that this member knows of", told.term);
         let leader = match told.role {
             Role::Follows(leader) => leader.unwrap_or(0),
-            _ => 0,
+            Role::Elected(_) | Role::Leads => self.member,
+            Role::Ended => 0,
         };
         page.gauge(
             "ringside_cluster_leader",
-            "Number of the member that this one follows, 0 for none",
+            "Number of the member that leads as far as this one knows, 0 for none",
             leader,
         );
         page.gauge(
@@ -522,7 +524,7 @@ impl Part<'_> {
         let thread = std::thread::Builder::new().name("quorum".to_owned()).spawn(run);
         let thread = thread.map_err(|cause| PersistError::Member { reason: cause.to_string() })?;
         let (mesh, thread) = (self.mesh.clone(), Mutex::new(Some(thread)));
-        Ok(Running { bring, told, cluster, journal, mesh, thread })
+        Ok(Running { member: self.member, bring, told, cluster, journal, mesh, thread })
     }
 
     fn replica(&self, running: &Arc<Running>) -> Replica {
@@ -561,8 +563,8 @@ impl Part<'_> {
         out: &mut impl Write,
         ready: &mut dyn FnMut(SocketAddr),
     ) -> Result<(), BootError> {
-        let follower = match following.and_then(Following::take) {
-            Some(follower) => follower,
+        let (follower, keeping) = match following.and_then(Following::take) {
+            Some(taken) => taken,
             None => replica::follower(&front.shared, &self.replica(running))?,
         };
         let followed = Box::new(follower.into_followed(running.journal.shown())?);
@@ -574,7 +576,7 @@ impl Part<'_> {
         let _ = writeln!(out, "ringside: member {} leads in term {}", self.member, term.number);
         let (files, taken) = (self.files.disk.clone(), self.taken.clone());
         let led = Led { term, link, files, taken, upstream: running.clone() };
-        match super::lead(front, Origin::Followed(followed, &led), role, out, ready) {
+        match super::lead(front, Origin::Followed(followed, keeping, &led), role, out, ready) {
             Err(BootError::Lost) => Ok(()),
             Err(_) if led.link.is_lost() && running.told().failure.is_none() => Ok(()),
             ended => ended,

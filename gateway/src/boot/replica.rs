@@ -1,11 +1,14 @@
-//! Serves reads from a journal that another host writes: runs the second engine hot on it, and shows what that says. Takes no commands:
-//! of those the leader would know nothing.
+//! Serves reads and streams from a journal that another host writes: runs the second engine hot on it, and shows what that says. Takes no
+//! commands: of those the leader would know nothing.
 
 use super::error::BootError;
 use super::front::Front;
+use super::keeper::Keeper;
 use super::stages::{archive, engine_config, open_history, persist_config};
 use super::tell_of_follower;
+use crate::egress::{Fanout, Listener};
 use crate::metrics::{Page, Seconds, Source};
+use crate::push::pusher::Pusher;
 use crate::worker::Shared;
 use ringside_commands::ingress::EngineState;
 use ringside_core::Engine;
@@ -21,9 +24,9 @@ use ringside_persist::recover::machine::Fold;
 use ringside_persist::recover::skip::decisions;
 use ringside_persist::storage::disk::Disk;
 use ringside_persist::write::status::JournalStatus;
+use ringside_views::Views;
 use ringside_views::archive::archiver::Archiver;
 use ringside_views::log::Retention;
-use ringside_views::{SharedViews, Views};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -34,28 +37,50 @@ const WATCH: Duration = Duration::from_millis(5);
 /// Events that are folded under one lock, at least.
 const BATCH: usize = 1024;
 
-/// Feeds the archive, and keeps views that requests read.
+/// Feeds the archive, and shows what the leader did: in the views and, once what there was at the start is replayed, to those who listen.
 pub(super) struct Shown {
     archiver: Archiver,
-    views: Arc<SharedViews>,
-    window: usize,
-    /// Events of whole commands, and of the one under way, that the views do not show yet.
-    pending: Vec<Event>,
+    fanout: Fanout,
+    shared: Arc<Shared>,
+    /// The last command there was at the start: nobody is told of those before.
+    begun_at: Sequence,
+    /// The last command of which something is kept for user streams.
+    kept: Sequence,
+    is_live: bool,
 }
 
 impl Shown {
     /// Shows all of it.
     pub(super) fn show(&mut self) {
-        let pending = &mut self.pending;
-        self.views.write(|views| pending.drain(..).for_each(|event| views.fold(&event)));
+        self.fanout.show();
+    }
+
+    /// Those who listen, to be told of what comes next by somebody else.
+    pub(super) fn into_listeners(self) -> Vec<Box<dyn Listener>> {
+        self.fanout.into_listeners()
+    }
+
+    fn views(&self) -> Views {
+        Views::new(Retention::Window(self.shared.config.history_window))
+    }
+
+    /// Has those who listen told of what comes behind `through`.
+    fn begin_to_tell(&mut self, through: Sequence) {
+        self.is_live = true;
+        let registry = self.shared.registry.clone();
+        if self.kept < through {
+            registry.miss_kept(through);
+        }
+        let pusher = Pusher::new(registry, &self.shared.views.read());
+        self.fanout.listen(Box::new(pusher));
     }
 }
 
 impl Fold for Shown {
     fn event(&mut self, event: &Event) {
         self.archiver.event(event);
-        self.pending.push(*event);
-        if event.kind == Kind::Done as u16 && self.pending.len() >= BATCH {
+        self.fanout.take(event);
+        if event.kind == Kind::Done as u16 && self.fanout.len() >= BATCH {
             self.show();
         }
     }
@@ -66,17 +91,17 @@ impl Fold for Shown {
 
     fn load(&mut self, bytes: &[u8]) -> Result<(), FoldError> {
         self.archiver.load(bytes)?;
-        let mut views = Views::new(Retention::Window(self.window));
+        let mut views = self.views();
         views.load(bytes)?;
-        self.pending.clear();
-        self.views.replace(views);
+        self.fanout.clear();
+        self.shared.views.replace(views);
         Ok(())
     }
 
     fn reset(&mut self) {
         self.archiver.reset();
-        self.pending.clear();
-        self.views.replace(Views::new(Retention::Window(self.window)));
+        self.fanout.clear();
+        self.shared.views.replace(self.views());
     }
 
     fn kept(&self) -> Sequence {
@@ -85,6 +110,10 @@ impl Fold for Shown {
 
     fn commit(&mut self, through: Sequence, is_due: bool) -> Result<(), ArchiveError> {
         self.show();
+        if !self.is_live && through >= self.begun_at {
+            self.begin_to_tell(through);
+        }
+        self.fanout.tick();
         self.archiver.commit(through, is_due)
     }
 }
@@ -138,24 +167,26 @@ fn figures(
     })
 }
 
-/// The second engine, where it is the only one.
+/// The second engine, where it is the only one, and what is kept for user streams.
 pub(super) struct Following {
     lent: Lent<Engine, Shown>,
     status: Arc<FollowerStatus>,
     running: Running,
+    keeping: Running,
 }
 
 impl Following {
     /// Ends it: everything that may be shown is replayed, and a snapshot made of it.
     pub(super) fn end(self) {
         self.running.join();
+        self.keeping.join();
     }
 
-    /// Takes it from its thread as it is, unless it has failed.
-    pub(super) fn take(self) -> Option<Follower<Engine, Shown>> {
+    /// Takes it from its thread as it is, unless it has failed; what is kept is kept on.
+    pub(super) fn take(self) -> Option<(Follower<Engine, Shown>, Running)> {
         let follower = self.lent.take();
         self.running.join();
-        follower.filter(|_| !self.status.is_failed())
+        follower.filter(|_| !self.status.is_failed()).map(|follower| (follower, self.keeping))
     }
 }
 
@@ -183,7 +214,7 @@ pub(super) fn serve(
     while !shared.edge.shutdown.is_cancelled() && !upstream.is_over() {
         if !is_started && upstream.journal_id().is_some() {
             is_started = true;
-            match follower(&shared, replica).and_then(|follower| follow(&shared, follower)) {
+            match follower(&shared, replica).and_then(|made| follow(&shared, made)) {
                 Ok(started) => {
                     let _ = engine.set(started.status.clone());
                     following = Some(started);
@@ -213,27 +244,43 @@ pub(super) fn serve(
     following
 }
 
-/// The second engine on what is here, with views and archive.
-pub(super) fn follower(shared: &Shared, replica: &Replica) -> Result<Follower<Engine, Shown>, BootError> {
+/// The second engine on what is here, with views and archive, and what keeps events for user streams.
+pub(super) fn follower(
+    shared: &Arc<Shared>,
+    replica: &Replica,
+) -> Result<(Follower<Engine, Shown>, Running), BootError> {
     let (config, Replica { upstream, files, journal }) = (&shared.config, replica);
     let Some(journal_id) = upstream.journal_id() else { return Err(BootError::Lost) };
-    let archiver = Archiver::open(&archive(config), journal_id, upstream.sequence(), shared.views.clone())?;
-    let window = config.history_window;
-    let shown = Shown { archiver, views: shared.views.clone(), window, pending: Vec::new() };
+    let last = upstream.sequence();
+    let mut keeper = Keeper::open(config, &shared.clock, &shared.registry);
+    keeper.found(journal_id, last);
+    let archiver = Archiver::open(&archive(config), journal_id, last, shared.views.clone())?;
+    let shown = Shown {
+        archiver,
+        fanout: Fanout::new(shared.views.clone(), Vec::new()),
+        shared: shared.clone(),
+        begun_at: last,
+        kept: keeper.mark(),
+        is_live: false,
+    };
     let persist = PersistConfig {
         // It is not in the way of anybody here.
         follower_lag: 0,
         ..persist_config(config, &shared.clock)
     };
-    let skips = decisions(files.as_ref())?;
-    Ok(Follower::new(files.clone(), &persist, &engine_config(config), shown, journal.clone(), &skips)?)
+    let (engine, skips) = (engine_config(config), decisions(files.as_ref())?);
+    let follower = Follower::new(files.clone(), &persist, &engine, shown, journal.clone(), &skips)?;
+    Ok((follower, keeper.start()?))
 }
 
 /// Starts it.
-fn follow(shared: &Shared, follower: Follower<Engine, Shown>) -> Result<Following, BootError> {
+fn follow(
+    shared: &Shared,
+    (follower, keeping): (Follower<Engine, Shown>, Running),
+) -> Result<Following, BootError> {
     open_history(shared)?;
     let (status, lent) = (follower.status(), Lent::new(follower));
     let runner = Runner { name: "follower".to_owned(), wait: Wait::Sleep, ..Runner::default() };
     let running = runner.spawn(vec![Box::new(lent.clone())]).map_err(BootError::Thread)?;
-    Ok(Following { lent, status, running })
+    Ok(Following { lent, status, running, keeping })
 }

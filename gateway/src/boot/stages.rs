@@ -12,7 +12,7 @@ use super::error::BootError;
 use super::keeper::{Keeper, Teller};
 use super::replica::{Shown, Upstream};
 use crate::config::{Acknowledge, Config, StorageKind, Threading, WaitKind};
-use crate::egress::Egress;
+use crate::egress::{Egress, Listener};
 use crate::push::pusher::Pusher;
 use crate::worker::Shared;
 use ringside_chain::proof::Proofs;
@@ -303,8 +303,8 @@ pub(super) fn take_folder(config: &Config, clock: &Clock) -> Result<Lock, Persis
 pub(super) enum Origin<'a> {
     /// With what lies in its data folder, which is taken, or with nothing.
     Disk(Lock),
-    /// As the leader of a cluster, with the engine that has followed the journal to its end.
-    Followed(Box<Followed<Engine, Shown>>, &'a Led),
+    /// As the leader of a cluster, with the engine that has followed the journal to its end, and what keeps events for user streams.
+    Followed(Box<Followed<Engine, Shown>>, Running, &'a Led),
 }
 
 /// What the leader of a cluster has of its membership.
@@ -325,7 +325,7 @@ impl<'a> Origin<'a> {
     pub(super) fn led(&self) -> Option<&'a Led> {
         match self {
             Origin::Disk(_) => None,
-            Origin::Followed(_, led) => Some(led),
+            Origin::Followed(_, _, led) => Some(led),
         }
     }
 }
@@ -335,7 +335,9 @@ pub(super) struct Rebuilt<'a> {
     recovered: Recovered<Engine>,
     /// The views at the last command found, where they are not shown yet.
     views: Option<Views>,
-    keeper: Keeper,
+    /// Those who listen, where they do already.
+    listeners: Vec<Box<dyn Listener>>,
+    keeping: Running,
     led: Option<&'a Led>,
     begun: Instant,
 }
@@ -347,20 +349,17 @@ impl<'a> Rebuilt<'a> {
     /// Errors: as recovery; [`BootError::Lost`].
     pub(super) fn of(origin: Origin<'a>, shared: &Shared) -> Result<Rebuilt<'a>, BootError> {
         let begun = Instant::now();
-        let keeper = Keeper::open(&shared.config, &shared.clock, &shared.registry);
         match origin {
-            Origin::Disk(taken) => Rebuilt::from_disk(shared, taken, keeper, begun),
-            Origin::Followed(followed, led) => Rebuilt::take_over(shared, *followed, led, keeper, begun),
+            Origin::Disk(taken) => Rebuilt::from_disk(shared, taken, begun),
+            Origin::Followed(followed, keeping, led) => {
+                Rebuilt::take_over(shared, *followed, keeping, led, begun)
+            }
         }
     }
 
-    fn from_disk(
-        shared: &Shared,
-        taken: Lock,
-        mut keeper: Keeper,
-        begun: Instant,
-    ) -> Result<Rebuilt<'a>, BootError> {
+    fn from_disk(shared: &Shared, taken: Lock, begun: Instant) -> Result<Rebuilt<'a>, BootError> {
         let config = &shared.config;
+        let mut keeper = Keeper::open(config, &shared.clock, &shared.registry);
         let archive = archive(config);
         // What cannot be read now is reported when it is opened.
         let mark = match archive.path().exists() {
@@ -389,14 +388,15 @@ impl<'a> Rebuilt<'a> {
             teller.finish(recovered.next_sequence - 1);
         }
         keeper.found(recovered.journal.id(), recovered.next_sequence - 1);
-        Ok(Rebuilt { recovered, views: Some(fold.views), keeper, led: None, begun })
+        let (views, keeping) = (Some(fold.views), keeper.start()?);
+        Ok(Rebuilt { recovered, views, listeners: Vec::new(), keeping, led: None, begun })
     }
 
     fn take_over(
         shared: &Shared,
         followed: Followed<Engine, Shown>,
+        keeping: Running,
         led: &'a Led,
-        mut keeper: Keeper,
         begun: Instant,
     ) -> Result<Rebuilt<'a>, BootError> {
         let persist = PersistConfig { term: Some(led.term), ..persist_config(&shared.config, &shared.clock) };
@@ -409,12 +409,8 @@ impl<'a> Rebuilt<'a> {
         let opening = recovered.opening;
         recovered.engine.apply(&opening, &mut FoldSink(&mut shown));
         shown.show();
-        if let Some(teller) = keeper.teller() {
-            // Whoever it is kept for was told by the leader before.
-            teller.finish(opening.sequence);
-        }
-        keeper.found(recovered.journal.id(), opening.sequence);
-        Ok(Rebuilt { recovered, views: None, keeper, led: Some(led), begun })
+        let listeners = shown.into_listeners();
+        Ok(Rebuilt { recovered, views: None, listeners, keeping, led: Some(led), begun })
     }
 
     /// What was found.
@@ -503,7 +499,7 @@ impl Stages {
     ) -> Result<Started, BootError> {
         let (config, clock, views) = (&shared.config, &shared.clock, shared.views.clone());
         let (registry, figures) = (&shared.registry, &shared.metrics.egress);
-        let Rebuilt { recovered, views: found, keeper, led, .. } = rebuilt;
+        let Rebuilt { recovered, views: found, mut listeners, keeping, led, .. } = rebuilt;
         let (last, journal_id) = (recovered.next_sequence - 1, recovered.journal.id());
         let mut archiver = None;
         if let Some(found) = found {
@@ -623,10 +619,12 @@ impl Stages {
             engine_time,
             MatcherOptions::default(),
         );
-        let pusher = Pusher::new(registry.clone(), &views.read());
+        if listeners.is_empty() {
+            listeners.push(Box::new(Pusher::new(registry.clone(), &views.read())));
+        }
         let mut egress = Egress::new(output_out, gate.clone(), mode(config), views, routes);
         egress.make_room(events, engine_config(config).pages);
-        egress.listen(Box::new(pusher));
+        listeners.into_iter().for_each(|listener| egress.listen(listener));
         egress.measure(clock.clone(), figures.clone());
         let matcher_figures = matcher.figures();
 
@@ -668,9 +666,6 @@ impl Stages {
 
         let restocking = Runner { name: "restocker".to_owned(), wait: Wait::Sleep, ..Runner::default() };
         let restocking = restocking.spawn(vec![Box::new(restocker)]).map_err(BootError::Thread)?;
-
-        let keeping = Runner { name: "keeper".to_owned(), wait: Wait::Sleep, ..Runner::default() };
-        let keeping = keeping.spawn(vec![Box::new(keeper)]).map_err(BootError::Thread)?;
 
         let mut warnings = Vec::new();
         for running in [Some(&matching), journalling.as_ref(), showing.as_ref()].into_iter().flatten() {

@@ -60,7 +60,9 @@ pub static PROBES: [(&str, Probe); 4] = [
     }),
     ("/readyz", |shared| match shared.phase.takes_orders() && !is_stopping(shared) {
         true => (true, "ready\n"),
-        false if shared.phase.get() == EngineState::Mirror => (false, "a mirror: not ready for orders\n"),
+        false if shared.phase.get() == EngineState::Mirror => {
+            (false, "follows another: not ready for orders\n")
+        }
         false => (false, "not ready\n"),
     }),
     ("/leaderz", |shared| match shared.phase.get() == EngineState::Running && !is_stopping(shared) {

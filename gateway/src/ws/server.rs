@@ -54,12 +54,20 @@ const fn stream(path: &'static str) -> Route {
 pub(super) const UPGRADE_REQUIRED: Refusal = Refusal { status: 426, error: "upgrade required" };
 
 fn upgrade(call: &Call) -> Answer {
-    check_phase(call)?;
+    check_shown(call)?;
     let opening = opening(call)?;
     let client = call.client.clone();
     hand_over(call, |socket, worker, connection| {
         Session::new(socket, worker, client, connection, opening).run()
     })
+}
+
+/// Refuses where nothing is shown, here or as another host did it.
+fn check_shown(call: &Call) -> Result<(), Error> {
+    match call.worker.ingress.phase() {
+        EngineState::Mirror => Ok(()),
+        _ => check_phase(call),
+    }
 }
 
 /// Refuses where the engine takes no commands.

@@ -196,7 +196,7 @@ fn a_mirror_takes_the_place_of_its_leader_and_nothing_acknowledged_is_missing() 
             && figure(&leader, "ringside_mirror_lag_commands") == 0
     });
     let (status, words) = request(&mirror, "GET", "/readyz", &[], "");
-    assert_eq!((status, words.as_str()), (503, "a mirror: not ready for orders\n"));
+    assert_eq!((status, words.as_str()), (503, "follows another: not ready for orders\n"));
     comes_to("the mirror's engine has all", || figure(&mirror, "ringside_follower_behind_commands") == 0);
     let trades = |address: &str| get(address, "/api/v1/spot/trades?symbol=DFUSDT", &[]);
     comes_to("both show the same trades", || trades(&leader) == trades(&mirror));

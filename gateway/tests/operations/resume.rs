@@ -10,7 +10,7 @@ use tokio_tungstenite::tungstenite::{Message, WebSocket};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A socket with both channels of a spot account, behind a number if there is one.
-fn listen(address: &str, login: &str, from: Option<u64>) -> WebSocket<TcpStream> {
+pub(crate) fn listen(address: &str, login: &str, from: Option<u64>) -> WebSocket<TcpStream> {
     let stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     let (mut socket, _) = client_with_config("ws://ringside/ws", stream, None).unwrap();
@@ -26,7 +26,7 @@ fn listen(address: &str, login: &str, from: Option<u64>) -> WebSocket<TcpStream>
 }
 
 /// The next frames, until there are so many.
-fn frames(socket: &mut WebSocket<TcpStream>, count: usize) -> Vec<Value> {
+pub(crate) fn frames(socket: &mut WebSocket<TcpStream>, count: usize) -> Vec<Value> {
     let (begin, mut frames) = (Instant::now(), Vec::new());
     while frames.len() < count {
         assert!(begin.elapsed() < PATIENCE, "{count} frames: {frames:#?}");
@@ -43,7 +43,7 @@ fn order(address: &str, login: &str, price: &str) {
     post(address, "/api/v1/spot/orders", login, &order);
 }
 
-fn numbers(frames: &[Value]) -> Vec<u64> {
+pub(crate) fn numbers(frames: &[Value]) -> Vec<u64> {
     frames.iter().map(|frame| frame["seq"].as_u64().unwrap_or_else(|| panic!("{frame}"))).collect()
 }
 

@@ -2,6 +2,7 @@
 
 use crate::cluster::{Cluster, HOSTS, order};
 use crate::process::{log_in, stop, trade, try_request};
+use crate::resume::{frames, listen, numbers};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -84,6 +85,17 @@ fn a_leader_that_stops_hands_over_and_connections_go_on() {
     assert_eq!(out.0, 200, "{}", out.1);
     comes_to(&cluster, "the logout counts", || others.iter().all(|host| own(*host) == 401));
 
+    // Everybody tells of an order, in the same words and under the same numbers.
+    let mut sockets = [first, others[0], others[1]].map(|host| {
+        let mut socket = listen(&cluster.address(host), &buyer, None);
+        frames(&mut socket, 2).iter().for_each(|frame| assert_eq!(frame["type"], "subscribed", "{frame}"));
+        socket
+    });
+    assert_eq!(order(&cluster.address(first), &buyer).unwrap().0, 200);
+    let told = sockets.each_mut().map(|socket| frames(socket, 2));
+    assert!(told[0] == told[1] && told[0] == told[2], "{told:#?}");
+    let last = *numbers(&told[0]).iter().max().unwrap();
+
     // The leader stops in good order: another one takes orders, over the connections that there are.
     let running = cluster.hosts[first].lock().unwrap().take().unwrap();
     let mut outage = None;
@@ -102,6 +114,11 @@ fn a_leader_that_stops_hands_over_and_connections_go_on() {
     eprintln!("from a leader's stop to the next order: {outage:?}");
     let new = cluster.leader();
     assert!(others.contains(&new));
+    // So do those who listen: of the order that the new leader took they are told, over the connection that they have.
+    for socket in &mut sockets[1..] {
+        let more = numbers(&frames(socket, 2));
+        assert!(more.iter().all(|number| *number > last), "{more:?} behind {last}");
+    }
     for (host, kept) in others.into_iter().zip(&mut kept) {
         let (status, _, words) = kept.get("/leaderz", "");
         assert_eq!(status, if host == new { 200 } else { 503 }, "{words}");

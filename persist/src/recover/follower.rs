@@ -41,6 +41,7 @@ use crate::write::status::{JournalStatus, Position};
 use ringside_core::agent::Agent;
 use ringside_core::command::Command;
 use ringside_core::ids::Sequence;
+use ringside_core::ring::Doorbell;
 use ringside_core::side::SideStore;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -150,32 +151,40 @@ pub trait Examine<M, F>: Send {
 }
 
 /// A follower that somebody may take from its thread: where a machine has to go on, nobody waits for another one. Clones share it.
-pub struct Lent<M: Machine, F: Fold>(Arc<Mutex<Option<Follower<M, F>>>>);
+pub struct Lent<M: Machine, F: Fold> {
+    follower: Arc<Mutex<Option<Follower<M, F>>>>,
+    wanted: Arc<AtomicBool>,
+    /// Rings where more may be read: somebody waits for what it shows.
+    bell: [Doorbell; 1],
+}
 
 impl<M: Machine, F: Fold> Clone for Lent<M, F> {
     fn clone(&self) -> Self {
-        Lent(self.0.clone())
+        Lent { follower: self.follower.clone(), wanted: self.wanted.clone(), bell: self.bell.clone() }
     }
 }
 
 impl<M: Machine, F: Fold> Lent<M, F> {
     /// Of this one.
     pub fn new(follower: Follower<M, F>) -> Lent<M, F> {
-        Lent(Arc::new(Mutex::new(Some(follower))))
+        let bell = [follower.journal.showing().clone()];
+        let wanted = follower.wanted.clone();
+        Lent { follower: Arc::new(Mutex::new(Some(follower))), wanted, bell }
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Follower<M, F>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.follower.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes it away, behind the work step that it is in; its thread has nothing more to do.
+    /// Takes it away, behind the work step that it is in: a snapshot under way is given up. Its thread has nothing more to do.
     pub fn take(&self) -> Option<Follower<M, F>> {
+        self.wanted.store(true, Ordering::Relaxed);
         self.lock().take()
     }
 
     /// Looks at what stands beside the commands, unless it is in a work step.
     pub fn side<R>(&self, look: impl FnOnce(&SideStore) -> R) -> Option<R> {
-        let follower = self.0.try_lock().ok()?;
+        let follower = self.follower.try_lock().ok()?;
         follower.as_ref().map(|follower| look(&follower.side))
     }
 }
@@ -191,6 +200,10 @@ impl<M: Machine, F: Fold + Send> Agent for Lent<M, F> {
 
     fn next_timer(&self) -> Duration {
         NAP
+    }
+
+    fn doorbells(&self) -> &[Doorbell] {
+        &self.bell
     }
 
     fn close(&mut self) {
@@ -210,6 +223,8 @@ pub struct Follower<M: Machine, F: Fold> {
     watch: Box<dyn Watch>,
     fold: F,
     examiner: Option<Box<dyn Examine<M, F>>>,
+    /// Set by whoever waits to take it.
+    wanted: Arc<AtomicBool>,
     /// The last command read is one after which it wants to look.
     is_asked: bool,
     skips: BTreeSet<Sequence>,
@@ -336,6 +351,7 @@ impl<M: Machine, F: Fold> Follower<M, F> {
             side,
             fold,
             examiner: None,
+            wanted: Arc::default(),
             is_asked: false,
             skips,
             passing,
@@ -466,7 +482,7 @@ impl<M: Machine, F: Fold> Follower<M, F> {
         if !self.commit(false)? {
             return Ok(0);
         }
-        if self.is_due() {
+        if self.is_due() && !self.is_wanted() {
             self.snapshot()?;
         }
         Ok(count)
@@ -611,6 +627,9 @@ impl<M: Machine, F: Fold> Follower<M, F> {
         let (mut engine, mut views) = (Vec::new(), Vec::new());
         self.machine.save(&mut engine);
         self.fold.save(&mut views);
+        if self.is_wanted() {
+            return Ok(());
+        }
         let moment = Moment {
             journal_id: self.journal_id,
             sequence: self.machine.sequence(),
@@ -620,8 +639,17 @@ impl<M: Machine, F: Fold> Follower<M, F> {
             engine_version: M::version(),
             state_hash: self.machine.state_hash(),
         };
-        match snapshot_store::write(self.storage.as_ref(), &moment, &engine, &views, &self.side) {
-            Ok((_, len)) => {
+        let is_wanted = || self.is_wanted();
+        match snapshot_store::write_unless(
+            self.storage.as_ref(),
+            &moment,
+            &engine,
+            &views,
+            &self.side,
+            &is_wanted,
+        ) {
+            Ok(None) => Ok(()),
+            Ok(Some((_, len))) => {
                 (self.taken, self.taken_at, self.retry_at) = (moment.sequence, Instant::now(), None);
                 self.status.snapshot.store(moment.sequence, Ordering::Relaxed);
                 self.status.snapshots.fetch_add(1, Ordering::Relaxed);
@@ -641,6 +669,11 @@ impl<M: Machine, F: Fold> Follower<M, F> {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Whether somebody waits to take it: what can be done later is.
+    fn is_wanted(&self) -> bool {
+        self.wanted.load(Ordering::Relaxed)
     }
 
     /// Catches up with the durable mark and takes a snapshot there, for a graceful end: the journaller is closed.

@@ -20,7 +20,7 @@
 
 use crate::error::PersistError;
 use crate::format::checksum;
-use crate::storage::{BLOCK_LEN, Buffer, Storage, read_whole, write_whole};
+use crate::storage::{BLOCK_LEN, Buffer, Storage, read_whole, write_whole_unless};
 use ringside_core::ids::Sequence;
 use ringside_core::side::{NoSideStore, SideStore};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -138,6 +138,19 @@ pub fn write(
     views: &[u8],
     side: &SideStore,
 ) -> Result<(String, u64), PersistError> {
+    let written = write_unless(storage, moment, engine, views, side, &|| false)?;
+    Ok(written.unwrap_or_else(|| unreachable!("it is not given up")))
+}
+
+/// The same, unless it is given up on the way: then nothing is there.
+pub(crate) fn write_unless(
+    storage: &dyn Storage,
+    moment: &Moment,
+    engine: &[u8],
+    views: &[u8],
+    side: &SideStore,
+    is_given_up: &dyn Fn() -> bool,
+) -> Result<Option<(String, u64)>, PersistError> {
     let name = name_of(moment.sequence);
     let engine = padded(engine);
     let views = padded(views);
@@ -171,10 +184,15 @@ pub fn write(
     let crc = checksum::crc(&block[12..]);
     block[8..12].copy_from_slice(&crc.to_le_bytes());
 
-    if let Err(error) = write_whole(storage, &name, &[&block, &engine.0, &views.0, &side.0]) {
+    if let Err(error) =
+        write_whole_unless(storage, &name, &[&block, &engine.0, &views.0, &side.0], is_given_up)
+    {
         // It must not keep room on a full disk. The error is the one to report.
         let _ = storage.remove(&format!("{name}.tmp"));
-        return Err(PersistError::io("write", &name)(error));
+        return match error.kind() {
+            std::io::ErrorKind::Interrupted => Ok(None),
+            _ => Err(PersistError::io("write", &name)(error)),
+        };
     }
     let check = read(storage, &name).and_then(|snapshot| {
         let reason = || "it reads back as another one".to_string();
@@ -184,7 +202,7 @@ pub fn write(
             .ok_or_else(|| PersistError::Snapshot { file: name.clone(), reason: reason() })
     });
     match check {
-        Ok(len) => Ok((name, len as u64)),
+        Ok(len) => Ok(Some((name, len as u64))),
         Err(error) => {
             // A damaged one would only be refused at the next start.
             let _ = storage.remove(&name);
@@ -294,5 +312,30 @@ mod tests {
                 (moment, &engine[..], &views[..], Ok(side))
             );
         }
+    }
+
+    #[test]
+    fn one_that_is_given_up_leaves_nothing() {
+        let storage = Faulty::new(1);
+        let moment = Moment {
+            journal_id: [1; 16],
+            sequence: 77,
+            mark: 2,
+            time_ns: 3,
+            epoch: 4,
+            engine_version: 5,
+            state_hash: [6; 16],
+        };
+        for pieces in 0..3 {
+            let left = std::cell::Cell::new(pieces);
+            let is_given_up = || left.replace(left.get() - 1) == 0;
+            let side = SideStore::default();
+            let written = write_unless(&storage, &moment, &[7; 5000], &[8; 5000], &side, &is_given_up);
+            assert_eq!(written.unwrap(), None);
+            assert_eq!(storage.list().unwrap(), Vec::<String>::new());
+        }
+        let written =
+            write_unless(&storage, &moment, &[7; 5000], &[8; 5000], &SideStore::default(), &|| false);
+        assert!(written.unwrap().is_some());
     }
 }

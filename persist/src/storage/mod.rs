@@ -113,12 +113,29 @@ pub fn read_whole(storage: &dyn Storage, name: &str) -> io::Result<Buffer> {
 /// Writes the file `name` aside, syncs it, renames it into place and syncs the directory: after a crash there is
 /// the old file or the new one, whole. The parts together are a multiple of [`BLOCK_LEN`].
 pub fn write_whole(storage: &dyn Storage, name: &str, parts: &[&[u8]]) -> io::Result<()> {
+    write_whole_unless(storage, name, parts, &|| false)
+}
+
+/// The same, unless it is given up on the way.
+///
+/// Errors: I/O; [`io::ErrorKind::Interrupted`] where it was given up.
+pub(crate) fn write_whole_unless(
+    storage: &dyn Storage,
+    name: &str,
+    parts: &[&[u8]],
+    is_given_up: &dyn Fn() -> bool,
+) -> io::Result<()> {
+    /// Whole blocks, and few enough that nobody waits long for one.
+    const PIECE_LEN: usize = 8 << 20;
     let aside = format!("{name}.tmp");
     let file = storage.create(&aside)?;
     let mut offset = 0;
-    for part in parts {
-        file.write_at(offset, part)?;
-        offset += part.len() as u64;
+    for piece in parts.iter().flat_map(|part| part.chunks(PIECE_LEN)) {
+        if is_given_up() {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        file.write_at(offset, piece)?;
+        offset += piece.len() as u64;
     }
     file.sync()?;
     storage.rename(&aside, name)?;

@@ -3,6 +3,7 @@
 
 use crate::error::PersistError;
 use ringside_core::figures::Histogram;
+use ringside_core::ring::Doorbell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -36,6 +37,7 @@ pub struct JournalStatus {
     durable: AtomicU64,
     /// Up to where it may be read and shown, where somebody else says so.
     shown: AtomicU64,
+    showing: Doorbell,
     is_held: AtomicBool,
     spares: AtomicU64,
     is_refused: AtomicBool,
@@ -65,6 +67,7 @@ impl JournalStatus {
             started: Instant::now(),
             durable: AtomicU64::new(durable.pack()),
             shown: AtomicU64::new(0),
+            showing: Doorbell::new(),
             is_held: AtomicBool::new(false),
             spares: AtomicU64::new(0),
             is_refused: AtomicBool::new(false),
@@ -136,6 +139,12 @@ impl JournalStatus {
     /// It may be read up to there.
     pub(crate) fn show(&self, position: Position) {
         self.shown.store(position.pack(), Ordering::Release);
+        self.showing.ring();
+    }
+
+    /// Rings where somebody else says that more may be read.
+    pub fn showing(&self) -> &Doorbell {
+        &self.showing
     }
 
     /// Allocated segments not in use yet.

@@ -25,7 +25,7 @@ pub enum Unavailable {
     #[error("the outcome is unknown")]
     Unknown,
     /// This is a mirror, which takes no commands. Nothing was handed over.
-    #[error("this is a mirror, which takes no commands")]
+    #[error("this host follows another and takes no commands")]
     Mirror,
 }
 

@@ -135,7 +135,7 @@ pub(super) fn unavailable(unavailable: Unavailable) -> Error {
         Unavailable::Busy => refusal::BUSY.into(),
         Unavailable::Disabled | Unavailable::Restarting | Unavailable::Halted => refusal::UNAVAILABLE.into(),
         Unavailable::Mirror => refusal::UNAVAILABLE
-            .saying("this is a mirror, which takes no commands: send it to the leader")
+            .saying("this host follows another and takes no commands: send it to the one that leads")
             .into(),
     }
 }

@@ -62,7 +62,7 @@ pub(super) fn unavailable(unavailable: Unavailable) -> Error {
     match unavailable {
         Unavailable::Disabled | Unavailable::Halted => error(refusal::ENGINE_DISABLED),
         Unavailable::Mirror => error(refusal::ENGINE_DISABLED)
-            .with_message("this is a mirror, which takes no commands: send it to the leader"),
+            .with_message("this host follows another and takes no commands: send it to the one that leads"),
         Unavailable::Restarting => error(refusal::ENGINE_RESTARTING),
         Unavailable::Busy => error(refusal::ENGINE_BUSY).with_message("nothing was done; retry with backoff"),
         Unavailable::Unknown => error(refusal::DB_ERROR)
