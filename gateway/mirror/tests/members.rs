@@ -397,3 +397,36 @@ fn members_that_do_not_go_together_are_refused() {
         "{said}"
     );
 }
+
+#[test]
+fn members_come_and_go_while_it_runs() {
+    let cluster = Cluster::new("come-and-go", 4);
+    let (three, four) = (&cluster.members[..3], &cluster.members[..]);
+    let hosts = [1, 2, 3].map(|id| cluster.start_as(id, three, AGREED));
+    let new = cluster.start(4);
+    new.comes_to_say(1, "must name key");
+    assert!(!hosts[0].mesh.send(beat(1, 4, 1)), "it is no member yet");
+    hosts[..2].iter().for_each(|host| host.mesh.follow(four).unwrap());
+    for host in &hosts[..2] {
+        host.is_connected(4);
+        new.is_connected(host.id);
+        host.reaches(&new);
+        new.reaches(host);
+    }
+    // One goes: the others neither speak to it nor hear it, whatever it thinks.
+    let without: Vec<_> = four.iter().filter(|member| member.id != 3).cloned().collect();
+    hosts[..2].iter().for_each(|host| host.mesh.follow(&without).unwrap());
+    assert!(
+        !hosts[0].mesh.send(beat(1, 3, 1)) && hosts[0].mesh.members().iter().all(|member| member.id != 3)
+    );
+    hosts[2].comes_to_say(1, "must name key");
+    while hosts[0].heard.try_recv().is_ok() {}
+    hosts[2].mesh.send(beat(3, 1, 1));
+    hosts[0].reaches(&new);
+    assert!(hosts[0].heard.recv_timeout(Duration::from_millis(300)).is_err());
+    // Under another key it is somebody else.
+    let other = vec![Member { key: cluster.identities[2].fingerprint(), ..without[2].clone() }];
+    hosts[0].mesh.follow(&[without[..2].to_vec(), other].concat()).unwrap();
+    comes_to("it is not connected", || !hosts[0].mesh.is_connected(4));
+    hosts.into_iter().chain([new]).for_each(Host::stop);
+}

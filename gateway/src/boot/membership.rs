@@ -74,7 +74,7 @@ impl Membership {
                 self.agreed.pop_front();
             }
         }
-        self.settle(node);
+        self.settle(node, mesh);
         if is_due && self.pending.is_none() && node.takes_change() {
             self.promote(node);
         }
@@ -86,7 +86,7 @@ impl Membership {
         }
     }
 
-    fn settle(&mut self, node: &Node) {
+    fn settle(&mut self, node: &Node, mesh: &Mesh) {
         let Some(mut pending) = self.pending.take() else { return };
         let is_lost = !pending.is_released
             && match pending.receipt.is_released() {
@@ -107,6 +107,8 @@ impl Membership {
                 .to_owned()),
         };
         if let Some(answer) = pending.answer {
+            // Who looks next sees it.
+            self.port.show(self.sight(node, mesh));
             // Whoever asked may not wait any more.
             let _ = answer.send(outcome);
         }

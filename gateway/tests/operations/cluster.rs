@@ -392,6 +392,15 @@ fn a_host_that_was_away_for_too_long_fetches_the_files_and_leads() {
     cluster.hold_the_same_files([0, 1, 2]);
 }
 
+/// Has the load end, whatever ends the test.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn a_lost_disk_is_replaced_under_load() {
     let cluster = Cluster::new("cluster-lost", &[]);
@@ -427,6 +436,7 @@ fn a_lost_disk_is_replaced_under_load() {
     };
     std::thread::scope(|scope| {
         scope.spawn(|| load([leader, other, new]));
+        let _ends = Ends(&is_over);
         some(50);
         // Its disk is gone, and with it what it voted.
         cluster.kill(lost);
@@ -478,7 +488,6 @@ fn a_lost_disk_is_replaced_under_load() {
         some(50);
         cluster.start(leader);
         some(50);
-        is_over.store(true, Ordering::Relaxed);
     });
     let now = cluster.leader();
     let buyer = log_in(&cluster.address(now), 3);

@@ -26,6 +26,7 @@ use raft::eraftpb::{Entry, EntryType, HardState, Message, MessageType};
 use raft::{Config, Progress, ProgressState, RawNode, SnapshotStatus, StateRole};
 use ringside_core::gate::GateMode;
 use ringside_core::ids::Sequence;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Ticks from one heartbeat to the next.
@@ -72,7 +73,7 @@ pub struct Standing {
     pub member: u64,
     /// The last batch that it is known to have.
     pub has: u64,
-    /// It has answered since the leader last looked whether a majority does.
+    /// It was heard within the longest wait for an election.
     pub is_heard: bool,
     /// The leader no longer has what it needs.
     pub is_fetching: bool,
@@ -94,6 +95,9 @@ pub struct Node {
     wanted: Option<u64>,
     /// Ticks since others were reminded.
     reminded: usize,
+    ticks: u64,
+    /// At which tick each other was heard last.
+    heard: BTreeMap<u64, u64>,
     lease: Lease,
     now_ms: u64,
     random: u64,
@@ -152,6 +156,8 @@ impl Node {
             opened,
             wanted: None,
             reminded: 0,
+            ticks: 0,
+            heard: BTreeMap::new(),
             lease: Lease::default(),
             now_ms: 0,
             random: membership.seed,
@@ -266,6 +272,7 @@ impl Node {
         if self.is_ended {
             return;
         }
+        self.ticks += 1;
         if self.silent > 0 {
             self.silent -= 1;
             return;
@@ -296,6 +303,7 @@ impl Node {
     /// A message of another member. What does not fit is passed over.
     pub fn step(&mut self, mut message: Message) {
         let kind = message.get_msg_type();
+        self.heard.insert(message.from, self.ticks);
         let is_of_election = matches!(kind, MessageType::MsgRequestVote | MessageType::MsgRequestPreVote);
         let is_local = raft::raw_node::is_local_msg(kind);
         if self.is_ended || is_local || self.silent > 0 && is_of_election {
@@ -370,7 +378,8 @@ impl Node {
         let standing = |(id, progress): (&u64, &Progress)| Standing {
             member: *id,
             has: if *id == raft.id { self.log().last() } else { progress.matched },
-            is_heard: *id == raft.id || progress.recent_active,
+            is_heard: *id == raft.id
+                || self.heard.get(id).is_some_and(|heard| self.ticks - heard <= SILENCE as u64),
             is_fetching: progress.state == ProgressState::Snapshot,
         };
         let mut standings: Vec<_> = raft.prs().iter().map(standing).collect();
