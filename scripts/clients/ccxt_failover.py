@@ -9,14 +9,19 @@ from failover import NotNow, session
 def connect(url, made):
     client = by_ccxt(url, made)
     client.timeout = 3000
+    # The venue counts for itself, and this one takes what comes.
+    client.enableRateLimit = False
     client.load_markets()
     return client
 
 
 def told(act, *values):
-    """The body of a 503 has a code that ccxt takes for a bad request: it is for another host."""
+    """The body of a 503 has a code that ccxt takes for a bad request, and a host that follows may not have heard of the key: both are for
+    another host."""
     try:
         return act(*values)
+    except ccxt.AuthenticationError as error:
+        raise NotNow from error
     except ccxt.BadRequest as error:
         if '"code":-1016' in str(error):
             raise NotNow from error

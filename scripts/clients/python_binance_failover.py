@@ -9,6 +9,8 @@ from venue import SYMBOL
 
 # Codes of the API: an order that cannot be canceled, or shown, since there is none.
 UNKNOWN = (-2011, -2013)
+# A key that is not known.
+NO_KEY = -2015
 
 
 def connect(url, made):
@@ -18,11 +20,11 @@ def connect(url, made):
 
 
 def told(act, **values):
-    """A 503 is for another host; a refusal is not."""
+    """A 503 is for another host, as is a key that a host which follows may not have heard of; a refusal is not."""
     try:
         return act(symbol=SYMBOL, **values)
     except BinanceAPIException as error:
-        if error.status_code == 503:
+        if error.status_code == 503 or error.code == NO_KEY:
             raise NotNow from error
         raise
 

@@ -128,12 +128,12 @@ impl Cluster {
         }
     }
 
-    /// The one that takes orders, once there is one.
+    /// The one that leads, once there is one.
     pub(crate) fn leader(&self) -> usize {
         let begun = Instant::now();
         loop {
             for host in 0..SLOTS {
-                if matches!(try_request(&self.address(host), "GET", "/readyz", &[], ""), Ok((200, _))) {
+                if matches!(try_request(&self.address(host), "GET", "/leaderz", &[], ""), Ok((200, _))) {
                     return host;
                 }
             }

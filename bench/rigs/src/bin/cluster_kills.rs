@@ -65,6 +65,8 @@ struct Arguments {
     report: report::Arguments,
 }
 
+/// How long a member is left to find out that its files are gone.
+const NOTICED: Duration = Duration::from_millis(500);
 /// How often members are asked whom they follow.
 const WATCH: Duration = Duration::from_millis(50);
 
@@ -233,6 +235,8 @@ struct Figures {
     full_leaders: u32,
     /// Violations that were planted into what was recorded, and found.
     plants: BTreeMap<&'static str, u32>,
+    /// Lost disks that their members did not notice within [`NOTICED`].
+    unnoticed: u32,
     /// Members that ended by themselves, with their codes.
     ended: BTreeMap<i32, u32>,
 }
@@ -475,8 +479,9 @@ impl Venue {
             figures.ended.iter().map(|(code, count)| format!("{count} with {code}")).collect();
         let _ = writeln!(
             text,
-            "members that ended by themselves: {}; full disks of a leader: {}",
+            "members that ended by themselves: {}; lost disks that went unnoticed: {}; full disks of a leader: {}",
             if ended.is_empty() { "none".to_owned() } else { ended.join(", ") },
+            figures.unnoticed,
             figures.full_leaders
         );
         Ok(report.conclude("cluster_kills", &text, false)?)
@@ -683,10 +688,13 @@ impl Happening<'_> {
             Fault::DiskLost => {
                 self.hosts.lose_disk(other)?;
                 // It ends by itself as soon as it misses something; what it does not miss is gone all the same.
-                let code = tokio::time::timeout(Duration::from_secs(3), self.hosts.ends(other)).await;
+                let code = tokio::time::timeout(NOTICED, self.hosts.ends(other)).await;
                 match code {
                     Ok(code) => *self.figures.ended.entry(code?.unwrap_or(-1)).or_default() += 1,
-                    Err(_) => self.hosts.kill(other)?,
+                    Err(_) => {
+                        self.figures.unnoticed += 1;
+                        self.hosts.kill(other)?;
+                    }
                 }
                 self.some(20).await.context("without the member whose disk is lost")?;
                 self.hosts.replace_lost_disk(other).await?;

@@ -65,6 +65,12 @@ impl Field {
         self.begun.elapsed().as_nanos() as u64
     }
 
+    /// What was asked for like this before.
+    fn tries(&self, who: Who, asked: Asked) -> Vec<Call> {
+        let history = self.history.borrow();
+        history.calls.iter().filter(|call| call.who == who && call.asked == asked).copied().collect()
+    }
+
     fn call(&self, call: Call) {
         if let Said::Told(_) = call.said {
             self.acknowledged.set(self.acknowledged.get() + 1);
@@ -246,7 +252,10 @@ pub async fn roam<C: Client>(field: &Field, trader: &mut C, client: u32, random:
             None => None,
             Some(connection) => {
                 let answer = tokio::time::timeout(ANSWER, trader.send(connection, &sent)).await;
-                Some(answer.unwrap_or(Ok(Outcome::Lost))?)
+                let answer = answer.unwrap_or(Ok(Outcome::Lost));
+                let before =
+                    || format!("at {to} from {begun} on, after {:#?}", field.tries(trader.who(), asked));
+                Some(answer.with_context(before)?)
             }
         };
         // What could not be sent is no call.

@@ -7,6 +7,7 @@ use ringside_load::api;
 use ringside_load::connection::Connection;
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -29,6 +30,9 @@ pub struct Hosts {
     listen: [SocketAddr; HOSTS],
     cluster: String,
     children: [Option<Child>; HOSTS],
+    /// How far each log was read, and who said in them that it leads in which term.
+    heard: [u64; HOSTS],
+    terms: BTreeMap<u64, usize>,
     /// Where each answers clients.
     pub addresses: [SocketAddr; HOSTS],
     /// Between them.
@@ -60,6 +64,8 @@ impl Hosts {
             listen,
             cluster: String::new(),
             children: [const { None }; HOSTS],
+            heard: [0; HOSTS],
+            terms: BTreeMap::new(),
             addresses,
             relays: Relays::start(listen)?,
             lives: Rc::default(),
@@ -233,12 +239,12 @@ impl Hosts {
         ADMIN_KEY
     }
 
-    /// The one that takes orders, once there is one.
+    /// The one that leads, once there is one.
     pub async fn leader(&self) -> Result<usize> {
         let begun = Instant::now();
         loop {
             for host in 0..HOSTS {
-                if self.status(host, "/readyz").await == Some(200) {
+                if self.status(host, "/leaderz").await == Some(200) {
                     return Ok(host);
                 }
             }
@@ -284,23 +290,29 @@ impl Hosts {
         }
     }
 
-    /// Who said that it leads in which term.
+    /// Who has said that it leads in which term.
     ///
     /// Errors: two did in one.
-    pub fn terms(&self) -> Result<BTreeMap<u64, usize>> {
-        let mut terms = BTreeMap::new();
+    pub fn terms(&mut self) -> Result<&BTreeMap<u64, usize>> {
         for host in 0..HOSTS {
-            let log = std::fs::read_to_string(self.log_path(host)).unwrap_or_default();
-            let said =
-                log.lines().filter_map(|line| line.split_once(" leads in term ")?.1.trim().parse().ok());
-            for term in said {
-                let before = terms.insert(term, host);
-                if let Some(before) = before.filter(|before| *before != host) {
+            // A log may be long: from where it was last read on, and whole lines.
+            let mut log = std::fs::File::open(self.log_path(host))?;
+            log.seek(SeekFrom::Start(self.heard[host]))?;
+            let mut lines = BufReader::new(log);
+            let mut line = Vec::new();
+            while lines.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
+                self.heard[host] += line.len() as u64;
+                let said = String::from_utf8_lossy(&line);
+                let term = said.split_once(" leads in term ").and_then(|(_, term)| term.trim().parse().ok());
+                if let Some(term) = term
+                    && let Some(before) = self.terms.insert(term, host).filter(|before| *before != host)
+                {
                     bail!("two led in term {term}: members {} and {}", before + 1, host + 1);
                 }
+                line.clear();
             }
         }
-        Ok(terms)
+        Ok(&self.terms)
     }
 
     fn log_path(&self, host: usize) -> PathBuf {
@@ -310,7 +322,7 @@ impl Hosts {
     /// The last lines that each has printed.
     pub fn log_tails(&self) -> String {
         let tail = |host: usize| {
-            let log = std::fs::read_to_string(self.log_path(host)).unwrap_or_default();
+            let log = end_of(&self.log_path(host)).unwrap_or_default();
             let lines: Vec<&str> = log.lines().collect();
             format!("== member {}\n{}", host + 1, lines[lines.len().saturating_sub(12)..].join("\n"))
         };
@@ -364,6 +376,17 @@ fn said(command: &mut Command) -> Result<String> {
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     ensure!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     Ok(said)
+}
+
+/// The last of a file that may be long.
+fn end_of(path: &Path) -> Result<String> {
+    const LEN: u64 = 16 << 10;
+    let mut file = std::fs::File::open(path)?;
+    let len = file.metadata()?.len();
+    file.seek(SeekFrom::Start(len.saturating_sub(LEN)))?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn copy_folder(from: &Path, to: &Path) -> Result<()> {
