@@ -649,6 +649,29 @@ mod tests {
         }
     }
 
+    #[test]
+    fn orders_come_as_they_go_and_nothing_of_another_length_does() {
+        use ringside_core::command::AdvanceTime;
+        let of = |source_seq| Command { source: 9, source_seq, ..Command::new(AdvanceTime {}) };
+        for count in [0, 1, 3, ORDERS_MAX as u64] {
+            let orders =
+                Orders { term: 7, lanes: u64::MAX, source: 11, commands: (1..=count).map(of).collect() };
+            let mut out = Vec::new();
+            put_orders(&orders, CLUSTER, 1, 2, &mut out);
+            let (head, behind) = out.split_first_chunk().unwrap();
+            let head = Head::read(head).unwrap();
+            assert_eq!(head.orders(behind), Ok(orders));
+            if count > 0 {
+                let mut other = behind.to_vec();
+                other[5] ^= 1;
+                assert_eq!(head.orders(&other), Err(FrameError::BehindCrc));
+            }
+        }
+        let long =
+            Head { len: size_of::<Command>() as u32 - 1, ..Head::new(FrameKind::Orders, CLUSTER, 1, 2) };
+        assert!(matches!(long.check(), Err(FrameError::Len { .. })));
+    }
+
     /// An append of a batch that begins a segment, one that does not, and the entry that opens a term.
     fn append() -> Message {
         Message {
