@@ -897,7 +897,7 @@ mod tests {
             for len in good {
                 assert_eq!(read(of(len)), Ok(len), "{kind:?}");
                 let mut set = of(len);
-                set[48] = 1;
+                set[56] = 1;
                 assert_eq!(read(summed(set)), Err(FrameError::Field(kind as u16)));
             }
             for len in bad {
