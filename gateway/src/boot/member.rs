@@ -459,7 +459,9 @@ impl Part<'_> {
             Some(front) => front,
             none => {
                 let side = credentials::held(&self.persist.directory)?;
-                let front = none.insert(Front::open(self.config, self.clock, &side, shutdown, out)?);
+                // It may be ended, and another opened.
+                let serving = shutdown.child_token();
+                let front = none.insert(Front::open(self.config, self.clock, &side, &serving, out)?);
                 front.shared.phase.leased(self.lease.clone());
                 // It is the first.
                 let _ = front.shared.cluster.set(self.port.clone());

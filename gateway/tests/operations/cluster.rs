@@ -450,6 +450,8 @@ fn a_lost_disk_is_replaced_under_load() {
         assert!(output.status.success(), "{}", said(&output));
         cluster.start(new);
         let (number, named) = ((lost + 1).to_string(), cluster.named(new));
+        // So long it was still heard.
+        std::thread::sleep(Duration::from_secs(1));
         refused(&["remove", &(leader + 1).to_string()], "this member leads");
         refused(&["remove", &(other + 1).to_string()], "nothing would be agreed on any more");
         refused(&["add", &named.replace("4@", "3@")], "was a member's number already");
