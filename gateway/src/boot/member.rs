@@ -209,7 +209,9 @@ fn carry(mut node: Node, brought: &Receiver<Brought>, carried: &Carried, end: &d
     let is_over = carry_on(&mut node, brought, carried, &mut fetching);
     carried.port.taken_by(None);
     carried.files.show(None);
-    fetching.map(Fetching::end);
+    if let Some(fetching) = fetching {
+        fetching.end();
+    }
     drop(node);
     if is_over {
         end();
@@ -261,7 +263,9 @@ fn carry_on(
                     }
                 }
                 Brought::Fetched(fetched) => {
-                    fetching.take().map(Fetching::end);
+                    if let Some(fetching) = fetching.take() {
+                        fetching.end();
+                    }
                     fetch_at = Instant::now() + PAUSE;
                     match fetched {
                         Ok(Some(fetched)) => match node.adopt(&fetched) {
