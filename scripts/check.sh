@@ -99,7 +99,7 @@ fi
 beside licences licences
 step "build"
 # With the programs that scripts run below. One choice of packages for all, see scripts/build.sh.
-export PROFILE=release BUILT="ringside ringside-bench kills overload replay"
+export PROFILE=release BUILT="ringside ringside-bench kills cluster_kills overload replay"
 # shellcheck disable=SC2086
 cargo build --workspace --locked --release --lib --tests $(printf -- '--bin %s ' $BUILT)
 beside outside outside
@@ -114,6 +114,9 @@ step "50 kills"
 scripts/kills.sh --cycles 40
 # Longer than a segment of the journal, so that kills fall into what begins the next one.
 scripts/kills.sh --cycles 10 --acknowledge written
+
+step "12 rounds of faults over three members"
+scripts/cluster_kills.sh --rounds 12
 
 step "the journal of an exchange that was killed, replayed as a session"
 RINGSIDE_KEEP=1 scripts/kills.sh --cycles 6 --load-ms 500 --folder "$logs/killed"

@@ -9,6 +9,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/exchange.sh
+. scripts/members.sh
 quick="ccxt python_binance connector sdk npm"
 bots="freqtrade nautilus nautilus_rust hummingbot"
 [ $# -gt 0 ] || set -- $quick
@@ -28,6 +29,43 @@ try() {
     rm -f "$folder.verified"
 }
 
+# The same with three exchanges that agree: the client's session goes on while the one that leads is killed, and each that is killed
+# is started again.
+try_failover() {
+    folder=$(mktemp -d)
+    trap 'kill $(jobs -p) 2>/dev/null || true; wait 2>/dev/null || true; rm -rf "$folder"' EXIT
+    admin_key=the-admin-key-of-these-test-exchanges
+    export RINGSIDE_ADMIN_KEY=$admin_key RINGSIDE_JWT_SECRET=a-secret-of-three-exchanges-for-the-clients
+    export RINGSIDE_ANY_FILE_SYSTEM=true RINGSIDE_LOG=warn RINGSIDE_FLUSH_SHED=30s RINGSIDE_KEY_ENCRYPTION_KEY
+    RINGSIDE_KEY_ENCRYPTION_KEY=$(printf '11%.0s' {1..32})
+    local keys number session
+    # shellcheck disable=SC2046
+    make_members $(python3 -c 'import socket
+sockets = [socket.socket() for _ in range(6)]
+[socket.bind(("127.0.0.1", 0)) for socket in sockets]
+print(*[socket.getsockname()[1] for socket in sockets])')
+    for number in 1 2 3; do start_member $number; done
+    await_leader
+    url=${urls[leader - 1]}
+    fund_traders 10000
+    # Those that follow learn at their next start of keys that were made since their last.
+    for number in 1 2 3; do
+        [ $number = "$leader" ] || { kill "${members[number]}" && wait "${members[number]}" && start_member $number; }
+    done
+    "$@" "${keys[@]}" "$folder" "${urls[@]}" &
+    session=$!
+    # In silence, or the shell would say of each that it was killed.
+    while kill -0 $session; do
+        for number in 1 2 3; do
+            kill -0 "${members[number]}" || { wait "${members[number]}" || start_member $number; }
+        done
+        sleep 0.5
+    done 2>/dev/null
+    wait $session || { tail -n 20 "$folder"/[123].log; exit 1; }
+    end_members >"$folder.verified" || { cat "$folder.verified"; exit 1; }
+    rm -rf "$folder" "$folder.verified"
+}
+
 in_python() {
     local name=$1 module=$2
     shift 2
@@ -36,6 +74,7 @@ in_python() {
     for part in client methods liquidation; do
         [ ! -f "scripts/clients/${name}_$part.py" ] || try "$python" "scripts/clients/${name}_$part.py"
     done
+    [ ! -f "scripts/clients/${name}_failover.py" ] || (try_failover "$python" "scripts/clients/${name}_failover.py")
 }
 
 for client in "$@"; do

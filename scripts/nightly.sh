@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The long proofs whole, with one seed: models over 10,000,000 commands, 300 kills, soaks, the model checker and Miri, minutes of
-# fuzzing, overload, every client. scripts/check.sh has each of them shorter. Hours; wants the machine for itself.
+# The long proofs whole, with one seed: models over 10,000,000 commands, 300 kills, 300 rounds of faults over three members, soaks, the
+# model checker and Miri, minutes of fuzzing, overload, every client. scripts/check.sh has each of them shorter. Hours; wants the machine for itself.
 #   scripts/nightly.sh [SEED]      SEED: today's date by default, so that each night sees other numbers; a failure names it
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -19,7 +19,7 @@ proof() {
 }
 
 step "build"
-export PROFILE=release BUILT="ringside kills overload replay soak"
+export PROFILE=release BUILT="ringside kills cluster_kills overload replay soak"
 # shellcheck disable=SC2086
 cargo build --workspace --locked --release --lib --tests $(printf -- '--bin %s ' $BUILT)
 
@@ -34,6 +34,7 @@ proof "a busy exchange copied, verified and inspected, 100 times each" env RINGS
     bash -c '. scripts/steps.sh; nextest -E "test(=backup::a_busy_exchange_is_copied_verified_and_inspected)"'
 proof "300 kills" scripts/kills.sh --seed "$SEED"
 proof "60 kills in mode written" scripts/kills.sh --cycles 60 --acknowledge written --seed "$SEED"
+proof "300 rounds of faults over three members" scripts/cluster_kills.sh --seed "$SEED"
 proof "ten minutes of what strangers can send" env FUZZ_SECONDS=600 scripts/fuzz.sh
 proof "the ring under the model checker, without a bound" scripts/loom.sh
 proof "the ring under Miri, 16 schedules" env MIRI_SEEDS=16 scripts/miri.sh

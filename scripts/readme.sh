@@ -19,6 +19,7 @@ while read -r command; do
     case $command in
         'cargo run --release' | 'cargo run --release -- demo') ;; # The same binary is started below.
         'scripts/check.sh' | 'scripts/check.sh quick' | scripts/nightly.sh | 'scripts/kills.sh --cycles 20' | scripts/overload.sh) ;;
+        'scripts/cluster_kills.sh --rounds 12') ;;
         'scripts/soak.sh --minutes 40' | scripts/peers.sh | scripts/counts.sh | scripts/replay.sh | scripts/open_venue.sh | scripts/dist.sh) ;;
         'cargo run --profile dist -p ringside-bench-'*) ;;
         'ringside settings --explain') settings=$command ;;

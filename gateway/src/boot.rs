@@ -11,6 +11,7 @@ mod front;
 mod funded;
 pub mod genesis;
 mod keeper;
+mod lanes;
 mod member;
 mod membership;
 mod mirror;
@@ -167,6 +168,7 @@ fn lead(
     front.is_ready(&format!("running on {address}"), ready);
 
     let has_ended = watch(front, &stages, role, apart, led);
+    led.iter().for_each(|led| led.lanes.lead_no_more());
     if let Some(led) = led.filter(|led| !has_ended && !led.link.is_lost()) {
         hand_over(&shared, led);
     }

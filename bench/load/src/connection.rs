@@ -36,6 +36,15 @@ pub struct Answer<'a> {
     pub head: &'a [u8],
 }
 
+impl Answer<'_> {
+    /// The value of a header, by its name in lower case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let lines = std::str::from_utf8(self.head).ok()?.split("\r\n").skip(1);
+        let mut headers = lines.filter_map(|line| line.split_once(':'));
+        headers.find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
+    }
+}
+
 impl Connection {
     /// Connects.
     pub async fn open(address: SocketAddr) -> io::Result<Connection> {

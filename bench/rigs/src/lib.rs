@@ -3,6 +3,7 @@
 //!
 //! Nothing here decides anything about money.
 
+pub mod cluster;
 pub mod data;
 pub mod kills;
 pub mod replay;

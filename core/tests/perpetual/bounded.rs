@@ -6,6 +6,7 @@ use ringside_core::event::{self, Event, Execution, VipChange};
 use ringside_core::ids::{FIRST_PERPETUAL, padded};
 use ringside_core::reject::Reject;
 use ringside_core::{Engine, EngineConfig};
+use std::io::Read;
 
 const ETH: u32 = FIRST_PERPETUAL + 1;
 
@@ -433,6 +434,34 @@ fn a_close_that_waits_survives_a_snapshot() {
     assert_eq!(crowd.give(bid).rejected(), None);
     let commands = crowd.work_off_beside_snapshots();
     assert!(commands > 5, "{commands}");
+}
+
+/// A snapshot that an engine of version 13 wrote in the middle of such a close, of 61 positions 16 units a command: it is read to the
+/// hash that it had, and the close ends where that engine's did.
+#[test]
+fn a_close_that_version_13_began_is_finished() {
+    let path = format!("{}/tests/golden/snapshot-13-closing.gz", env!("CARGO_MANIFEST_DIR"));
+    let mut saved = Vec::new();
+    let file = std::fs::File::open(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    flate2::read::GzDecoder::new(file).read_to_end(&mut saved).unwrap();
+    assert_eq!(saved[12..16], 13_u32.to_le_bytes(), "the version it was written by");
+    let engine = Engine::load(&EngineConfig::SMALLEST, &saved).expect("an earlier version's snapshot");
+    let found: String = engine.state_hash().iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!((engine.sequence(), found.as_str()), (383, "f156645382c5a1f94c4a44208318cd8a"));
+    let time_ns = engine.time_ns();
+    let mut crowd = Crowd { engine, time_ns, events: Vec::new(), names: 0 };
+    assert!(crowd.engine.has_backlog());
+    assert_eq!(crowd.work_off_beside_snapshots(), 3, "commands that it takes");
+    crowd.prove();
+    crowd.engine.check_invariants().unwrap();
+    assert_eq!(crowd.engine.perpetual_orders().filter(|order| order.market == BTC).count(), 0);
+    let holders = (1..=61).map(|account| i64::from(crowd.engine.perpetual_wallet(account)));
+    let wallets: Vec<i64> = holders.collect();
+    assert_eq!(
+        (wallets[0], &wallets[1..]),
+        (1_000_060_000_000, &[999_000_000; 60][..]),
+        "as version 13 left them"
+    );
 }
 
 /// A venue whose fund has 10, and where `count` accounts hold long what one is short that has less than it loses if the market goes

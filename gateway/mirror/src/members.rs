@@ -10,14 +10,15 @@ use crate::tls;
 use connection::speak;
 pub use files::{Give, Given, Wanted, fetch};
 use ringside_persist::quorum::Message;
-pub use ringside_persist::quorum::frame::Agreement;
-use ringside_persist::quorum::frame::len_of;
+pub use ringside_persist::quorum::frame::{Agreement, Orders};
+use ringside_persist::quorum::frame::{HEAD_LEN, len_of};
 use ringside_persist::quorum::members::Member as AgreedMember;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -65,6 +66,8 @@ struct Peer {
     member: Member,
     queue: Mutex<Queue>,
     filled: Notify,
+    /// How often it was connected.
+    opened: AtomicU64,
     is_cut: watch::Sender<bool>,
     /// How many connections of it were let in: the last is the one that is heard.
     heard: watch::Sender<u64>,
@@ -75,10 +78,25 @@ struct Peer {
 /// One who was not connected to before, and how.
 type Newcomer = (Arc<Peer>, TlsConnector);
 
+/// What is said to a member.
+enum Said {
+    Message(Message),
+    Orders(Orders),
+}
+
+impl Said {
+    fn len(&self) -> usize {
+        match self {
+            Said::Message(message) => len_of(message),
+            Said::Orders(orders) => HEAD_LEN + size_of_val(&orders.commands[..]),
+        }
+    }
+}
+
 /// What waits for a member.
 #[derive(Default)]
 struct Queue {
-    messages: VecDeque<Message>,
+    messages: VecDeque<Said>,
     bytes: usize,
     /// Whether it is connected: what is queued is on its way.
     is_open: bool,
@@ -95,24 +113,24 @@ impl Peer {
         *self.is_cut.borrow()
     }
 
-    fn put(&self, message: Message) -> bool {
-        let len = len_of(&message);
+    fn put(&self, said: Said) -> bool {
+        let len = said.len();
         let mut queue = self.queue();
         if !queue.is_open || queue.bytes + len > QUEUE_MAX {
             return false;
         }
         queue.bytes += len;
-        queue.messages.push_back(message);
+        queue.messages.push_back(said);
         drop(queue);
         self.filled.notify_one();
         true
     }
 
-    fn next(&self) -> Option<Message> {
+    fn next(&self) -> Option<Said> {
         let mut queue = self.queue();
-        let message = queue.messages.pop_front()?;
-        queue.bytes -= len_of(&message);
-        Some(message)
+        let said = queue.messages.pop_front()?;
+        queue.bytes -= said.len();
+        Some(said)
     }
 
     /// From now on it takes messages, unless it was cut off meanwhile.
@@ -120,6 +138,7 @@ impl Peer {
         let mut queue = self.queue();
         queue.is_open = !self.is_cut();
         queue.reason = None;
+        self.opened.fetch_add(1, Ordering::Relaxed);
     }
 
     fn is_open(&self) -> bool {
@@ -158,6 +177,8 @@ impl Own {
 pub struct Hear {
     /// With a message: on the one thread that carries all of this, it must not wait.
     pub deliver: Box<dyn Fn(Message) + Send + Sync>,
+    /// With orders of a member: the same.
+    pub orders: Box<dyn Fn(u64, Orders) + Send + Sync>,
     /// With one who wants the files: on a thread where it may wait.
     pub give: Arc<Give>,
 }
@@ -179,7 +200,18 @@ impl Mesh {
     /// Sends a message to the member that it names; gives whether it was taken. It never waits: what has no connection or no room is
     /// dropped, as is what waits when its connection ends, and raft sends again.
     pub fn send(&self, message: Message) -> bool {
-        self.peer(message.to).is_some_and(|peer| peer.put(message))
+        self.peer(message.to).is_some_and(|peer| peer.put(Said::Message(message)))
+    }
+
+    /// Sends orders to the member of this number, [`frame::ORDERS_MAX`](ringside_persist::quorum::frame::ORDERS_MAX) at most; the same is
+    /// true of them, but that they are sent again by whoever took them.
+    pub fn carry(&self, to: u64, orders: Orders) -> bool {
+        self.peer(to).is_some_and(|peer| peer.put(Said::Orders(orders)))
+    }
+
+    /// How often a member was connected: what was sent before may be lost.
+    pub fn connections(&self, id: u64) -> u64 {
+        self.peer(id).map_or(0, |peer| peer.opened.load(Ordering::Relaxed))
     }
 
     /// All other members.
@@ -260,6 +292,7 @@ fn newcomer(identity: &Identity, member: Member) -> io::Result<Newcomer> {
         member,
         queue: Mutex::default(),
         filled: Notify::new(),
+        opened: AtomicU64::new(0),
         is_cut: watch::Sender::new(false),
         heard: watch::Sender::new(0),
         gone: CancellationToken::new(),

@@ -98,7 +98,7 @@ impl Front {
         let shared = &self.shared;
         shared.registry.end_sessions();
         for port in shared.ports.iter().chain([&shared.chain_port, &shared.feed_port]) {
-            port.detach();
+            port.detach(false);
         }
     }
 

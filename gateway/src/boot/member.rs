@@ -7,6 +7,7 @@ use super::credentials;
 use super::error::BootError;
 use super::fetch::Files;
 use super::front::Front;
+use super::lanes::Lanes;
 use super::membership::Membership;
 use super::replica::{self, Following, Replica, Upstream};
 use super::stages::{Led, Origin, disk, persist_config};
@@ -109,6 +110,14 @@ impl Upstream for Running {
     fn is_over(&self) -> bool {
         let told = self.told();
         told.failure.is_some() || !matches!(told.role, Role::Follows(_))
+    }
+
+    fn leader(&self) -> Option<(u64, u64)> {
+        let told = self.told();
+        match told.role {
+            Role::Follows(Some(leader)) => Some((leader, told.term)),
+            _ => None,
+        }
     }
 
     fn figures(&self, page: &mut Page) {
@@ -384,6 +393,11 @@ pub(super) fn run(
         let files = files.clone();
         Arc::new(move |wanted| files.give(wanted))
     };
+    let lanes = Arc::new(Lanes::new(clock.now_ns().cast_unsigned() ^ member << 56));
+    let orders = {
+        let lanes = lanes.clone();
+        Box::new(move |from, orders| lanes.hear(from, &orders))
+    };
     let connected = CancellationToken::new();
     let mesh = members::start(
         listen,
@@ -391,15 +405,25 @@ pub(super) fn run(
         &identity,
         &config.cluster_members,
         agreement,
-        Hear { deliver, give },
+        Hear { deliver, orders, give },
         connected.clone(),
     );
     let mesh = Arc::new(mesh.map_err(BootError::Mirror)?);
+    lanes.go_by(&mesh);
     let lease = Arc::new(Lease::default());
     let port = Arc::new(Port::default());
-    let (files, persist, mesh_of) = (&files, &persist, &mesh);
-    let part =
-        Part { config, clock, member, taken, files, persist, mesh: mesh_of, lease: &lease, port: &port };
+    let part = Part {
+        config,
+        clock,
+        member,
+        taken,
+        files: &files,
+        persist: &persist,
+        mesh: &mesh,
+        lease: &lease,
+        port: &port,
+        lanes: &lanes,
+    };
     let (mut front, mut ready) = (None, Some(ready));
     let mut ended = Ok(());
     while ended.is_ok() && !shutdown.is_cancelled() {
@@ -429,6 +453,7 @@ struct Part<'a> {
     persist: &'a PersistConfig,
     mesh: &'a Arc<Mesh>,
     lease: &'a Arc<Lease>,
+    lanes: &'a Arc<Lanes>,
     port: &'a Arc<Port>,
 }
 
@@ -485,13 +510,17 @@ impl Part<'_> {
                     break self.lead(front, &running, term, following, &role, out, &mut told);
                 }
                 // It was elected, and others were before it could begin.
-                Role::Follows(_) => drop(following.and_then(Following::take)),
+                Role::Follows(_) => {
+                    drop(following.and_then(Following::take));
+                    self.lanes.end(&front.shared, false);
+                }
                 Role::Leads | Role::Ended => {
                     drop(following.and_then(Following::take));
                     break Ok(());
                 }
             };
         };
+        self.lanes.end(&front.shared, false);
         let failure = running.told().failure;
         running.stop();
         match failure {
@@ -535,7 +564,7 @@ impl Part<'_> {
 
     fn replica(&self, running: &Arc<Running>) -> Replica {
         let (upstream, files) = (running.clone(), self.files.disk.clone());
-        Replica { upstream, files, journal: running.journal.clone() }
+        Replica { upstream, files, journal: running.journal.clone(), lanes: Some(self.lanes.clone()) }
     }
 
     /// Serves reads until it is elected, or there is nothing more to follow.
@@ -549,7 +578,7 @@ impl Part<'_> {
         let greet = |address| {
             format!(
                 "ringside: member {} of     a cluster of {}; it follows from sequence {}\n\
-                 ringside: answers on      http://{address}/api/v1: reads alone, at the sequence that each answer names",
+                 ringside: answers on      http://{address}/api/v1: reads at the sequence that each answer names; orders go to the one that leads",
                 self.member,
                 self.config.cluster_members.len(),
                 running.sequence()
@@ -581,7 +610,8 @@ impl Part<'_> {
         let Ok(link) = link.recv_timeout(Duration::from_secs(1)) else { return Ok(()) };
         let _ = writeln!(out, "ringside: member {} leads in term {}", self.member, term.number);
         let (files, taken) = (self.files.disk.clone(), self.taken.clone());
-        let led = Led { term, link, files, taken, upstream: running.clone() };
+        let (upstream, lanes) = (running.clone(), self.lanes.clone());
+        let led = Led { term, link, files, taken, upstream, lanes };
         match super::lead(front, Origin::Followed(followed, keeping, &led), role, out, ready) {
             Err(BootError::Lost) => Ok(()),
             Err(_) if led.link.is_lost() && running.told().failure.is_none() => Ok(()),

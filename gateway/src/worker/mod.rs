@@ -84,7 +84,7 @@ pub struct Shared {
 impl Accounts for Shared {
     fn is_of(&self, account: AccountId, address: &Address) -> Option<bool> {
         match self.phase.get() {
-            EngineState::Running | EngineState::Halted | EngineState::Mirror => {
+            EngineState::Running | EngineState::Halted | EngineState::Mirror | EngineState::Carrying => {
                 Some(self.views.read().accounts().address(account) == Some(address))
             }
             EngineState::Restarting | EngineState::Disabled => None,
@@ -154,7 +154,7 @@ impl Shared {
     /// On a mirror, and on a member of a cluster that leads: the last command that the views show.
     pub fn shown(&self) -> Option<Sequence> {
         let is_one_of_several = match self.phase.get() {
-            EngineState::Mirror => true,
+            EngineState::Mirror | EngineState::Carrying => true,
             EngineState::Running => self.config.cluster_member.is_some(),
             EngineState::Disabled | EngineState::Restarting | EngineState::Halted => false,
         };

@@ -17,6 +17,7 @@
 //! | REFUSED | why the connection ends | text |
 //! | BEAT | that the side is there; it is said back | |
 //! | FETCH | as HELLO, on a connection of its own: the files are wanted, at least up to batch `index`; behind the other side's HELLO both speak as mirrors do | as HELLO |
+//! | ORDERS | commands that another host took are to be decided here: `term` is the leader's, `index` names the lanes that they came by, `commit` is the first source number of those, 0 while it is asked for | commands as the ring has them |
 //!
 //! An entry is a batch of the journal: its data are whole blocks, or none in the one that opens a term; its context is the first block
 //! of a segment's header where the batch begins a segment, else empty. Both carry sums of their own.
@@ -34,6 +35,7 @@ use crate::storage::BLOCK_LEN;
 use bytes::Bytes;
 pub use raft::eraftpb::{Entry, EntryType, MessageType};
 use raft::eraftpb::{Message, Snapshot, SnapshotMetadata};
+use ringside_core::command::Command;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// First bytes of a frame.
@@ -48,6 +50,8 @@ pub const FRAME_MAX: usize = 64 << 20;
 pub const ENTRIES_MAX: usize = FRAME_MAX / BLOCK_LEN;
 /// Most bytes of a message's context.
 pub const CONTEXT_MAX: usize = 64;
+/// Most commands of a frame of orders.
+pub const ORDERS_MAX: usize = 4096;
 /// Most bytes of a refusal's text.
 pub const TEXT_MAX: usize = 4096;
 
@@ -79,11 +83,18 @@ pub enum FrameKind {
     Refused = 3,
     Beat = 4,
     Fetch = 5,
+    Orders = 6,
 }
 
 impl FrameKind {
-    const ALL: [FrameKind; 5] =
-        [FrameKind::Hello, FrameKind::Message, FrameKind::Refused, FrameKind::Beat, FrameKind::Fetch];
+    const ALL: [FrameKind; 6] = [
+        FrameKind::Hello,
+        FrameKind::Message,
+        FrameKind::Refused,
+        FrameKind::Beat,
+        FrameKind::Fetch,
+        FrameKind::Orders,
+    ];
 }
 
 /// What members must have alike: else their journals would differ, or their engines decide differently.
@@ -329,6 +340,10 @@ impl Head {
             FrameKind::Message => self.len() <= FRAME_MAX - HEAD_LEN,
             FrameKind::Refused => self.len() <= TEXT_MAX,
             FrameKind::Beat => self.is_empty(),
+            FrameKind::Orders => {
+                self.len().is_multiple_of(size_of::<Command>())
+                    && self.len() <= ORDERS_MAX * size_of::<Command>()
+            }
         };
         if !fits {
             return Err(FrameError::Len { kind: self.kind, len: u64::from(self.len) });
@@ -338,7 +353,9 @@ impl Head {
                 crc32c: self.crc32c,
                 len: self.len,
                 behind_crc32c: self.behind_crc32c,
-                index: if kind == FrameKind::Fetch { self.index } else { 0 },
+                index: if matches!(kind, FrameKind::Fetch | FrameKind::Orders) { self.index } else { 0 },
+                term: if kind == FrameKind::Orders { self.term } else { 0 },
+                commit: if kind == FrameKind::Orders { self.commit } else { 0 },
                 ..Head::new(kind, self.cluster, self.from, self.to)
             };
             return if *self == plain { Ok(()) } else { Err(FrameError::Field(self.kind)) };
@@ -360,6 +377,28 @@ impl Head {
             return Err(FrameError::Field(self.kind));
         }
         Ok(())
+    }
+
+    /// What one of orders brings; `payload` is what is behind it.
+    ///
+    /// Errors: [`FrameError`].
+    pub fn orders(&self, payload: &[u8]) -> Result<Orders, FrameError> {
+        if self.kind()? != FrameKind::Orders {
+            return Err(FrameError::Kind(self.kind));
+        }
+        if checksum::crc(payload) != self.behind_crc32c {
+            return Err(FrameError::BehindCrc);
+        }
+        let source = u32::try_from(self.commit).map_err(|_| FrameError::Field(self.kind))?;
+        let commands = payload.chunks_exact(size_of::<Command>());
+        let commands =
+            commands.map(|bytes| Command::read_from_bytes(bytes).map_err(|_| FrameError::Field(self.kind)));
+        Ok(Orders {
+            term: self.term,
+            lanes: self.index,
+            source,
+            commands: commands.collect::<Result<_, _>>()?,
+        })
     }
 
     /// Whether these entries follow what the message says is before them, and each other; gives the bytes of all behind the head.
@@ -559,6 +598,31 @@ fn put_agreement(head: Head, agreement: &Agreement, out: &mut Vec<u8>) {
 pub fn put_refusal(cluster: [u8; 16], from: u64, to: u64, text: &str, out: &mut Vec<u8>) {
     let text = &text.as_bytes()[..text.floor_char_boundary(TEXT_MAX)];
     Head::new(FrameKind::Refused, cluster, from, to).put(text, text.len() as u32, out);
+}
+
+/// Commands that a member took, and that the leader is to decide; without any, lanes are asked for or given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Orders {
+    /// The leader's term.
+    pub term: u64,
+    /// Names the lanes by which they came.
+    pub lanes: u64,
+    /// The first source number of those lanes; 0 while it is asked for.
+    pub source: u32,
+    /// In order.
+    pub commands: Vec<Command>,
+}
+
+/// Appends orders, [`ORDERS_MAX`] at most.
+pub fn put_orders(orders: &Orders, cluster: [u8; 16], from: u64, to: u64, out: &mut Vec<u8>) {
+    let head = Head {
+        term: orders.term,
+        index: orders.lanes,
+        commit: u64::from(orders.source),
+        ..Head::new(FrameKind::Orders, cluster, from, to)
+    };
+    let bytes = orders.commands.as_bytes();
+    head.put(bytes, bytes.len() as u32, out);
 }
 
 /// Appends a sign of life.

@@ -44,7 +44,7 @@ use ringside_core::ids::Sequence;
 use ringside_core::ring::Doorbell;
 use ringside_core::side::SideStore;
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -67,6 +67,7 @@ const FAST: u64 = 2 << 20;
 pub struct FollowerStatus {
     sequence: AtomicU64,
     side_changes: AtomicU64,
+    shown_epoch: AtomicU32,
     snapshot: AtomicU64,
     snapshots: AtomicU64,
     snapshot_ns: AtomicU64,
@@ -88,6 +89,12 @@ impl FollowerStatus {
     /// Grows with every entry beside the commands that it has read.
     pub fn side_changes(&self) -> u64 {
         self.side_changes.load(Ordering::Relaxed)
+    }
+
+    /// Epoch of the last command that its fold has committed: all of earlier ones that there will ever be it has, too.
+    pub fn shown_epoch(&self) -> u32 {
+        // Acquire: who sees it sees what the fold did.
+        self.shown_epoch.load(Ordering::Acquire)
     }
 
     /// Sequence of the newest snapshot, found or written; 0 for none.
@@ -482,6 +489,7 @@ impl<M: Machine, F: Fold> Follower<M, F> {
         if !self.commit(false)? {
             return Ok(0);
         }
+        self.status.shown_epoch.store(self.epoch, Ordering::Release);
         if self.is_due() && !self.is_wanted() {
             self.snapshot()?;
         }

@@ -11,17 +11,15 @@ use clap::Parser;
 use futures_util::future::try_join_all;
 use ringside_bench::op::Random;
 use ringside_core::ids::FEE_ACCOUNT;
-use ringside_load::api::{self, BASE_TOKEN, MarketText, QUOTE_TOKEN};
 use ringside_load::connection::Connection;
 use ringside_load::server::{Server, ServerOptions};
-use ringside_load::wallet::Wallet;
 use ringside_rigs::kills::audit::Audit;
-use ringside_rigs::kills::futures::{self, FuturesTrader};
+use ringside_rigs::kills::enter;
+use ringside_rigs::kills::futures::FuturesTrader;
 use ringside_rigs::kills::ledger::LedgerAudit;
 use ringside_rigs::kills::mirror::Mirror;
 use ringside_rigs::kills::stream_keys::StreamKeys;
 use ringside_rigs::kills::trader::Trader;
-use ringside_rigs::kills::{CREDIT, MAKER_FEE_BPS, SYMBOL, TAKER_FEE_BPS};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -101,8 +99,11 @@ async fn run(arguments: &Arguments, seed: u64) -> Result<()> {
 
 async fn cycles(arguments: &Arguments, seed: u64, server: &mut Server) -> Result<()> {
     let mut random = Random::new(seed);
-    let mut traders = traders(server, arguments.traders, seed).await?;
-    let mut futures = futures_traders(server, arguments.futures, seed).await?;
+    let [spot, perpetual] = enter::wallets(seed, [arguments.traders, arguments.futures]);
+    let mut connection = Connection::open(server.address).await?;
+    let mut traders = enter::traders(&mut connection, &server.admin_key, &spot, seed).await?;
+    let mut futures = enter::futures_traders(&mut connection, &server.admin_key, &perpetual, seed).await?;
+    drop(connection);
     let (mut audit, mut ledger) = (Audit::default(), LedgerAudit::default());
     let mut stream_keys = StreamKeys::default();
     let mut mirror = Mirror::new(&server.data_folder().join("journal"));
@@ -157,46 +158,6 @@ async fn cycles(arguments: &Arguments, seed: u64, server: &mut Server) -> Result
         arguments.cycles
     );
     Ok(())
-}
-
-/// Lists the market; logs the traders in and credits them.
-async fn traders(server: &Server, count: u32, seed: u64) -> Result<Vec<Trader>> {
-    let mut connection = Connection::open(server.address).await?;
-    let market = MarketText {
-        symbol: SYMBOL.to_string(),
-        tick_size: "0.0001".to_string(),
-        lot_size: "0.1".to_string(),
-        min_notional: "0.01".to_string(),
-        maker_fee_bps: MAKER_FEE_BPS,
-        taker_fee_bps: TAKER_FEE_BPS,
-    };
-    api::list_market(&mut connection, &server.admin_key, &market).await?;
-    let mut traders = Vec::new();
-    for number in 0..count {
-        let wallet = Wallet::from_seed(seed, number);
-        let token = api::login(&mut connection, &wallet).await?;
-        let key = api::create_api_key(&mut connection, &token).await?;
-        for token in [BASE_TOKEN, QUOTE_TOKEN] {
-            api::credit(&mut connection, &server.admin_key, &wallet, token, &CREDIT.to_string()).await?;
-        }
-        traders.push(Trader::new(number, api::key_header(&key), seed));
-    }
-    Ok(traders)
-}
-
-/// Logs the traders of the perpetual venue in and credits their wallets.
-async fn futures_traders(server: &Server, count: u32, seed: u64) -> Result<Vec<FuturesTrader>> {
-    let mut connection = Connection::open(server.address).await?;
-    let mut traders = Vec::new();
-    for number in 0..count {
-        let wallet = Wallet::from_seed(!seed, number);
-        let token = api::login(&mut connection, &wallet).await?;
-        let (key, secret) = api::create_signing_key(&mut connection, &token).await?;
-        let amount = futures::CREDIT.to_string();
-        api::credit_perpetual(&mut connection, &server.admin_key, &wallet, &amount).await?;
-        traders.push(FuturesTrader::new(number, key, secret, seed));
-    }
-    Ok(traders)
 }
 
 /// Lets all trade at once and kills the exchange `after` that.

@@ -5,7 +5,8 @@
 
 use super::trader::{Known, Trader};
 use super::{
-    AMOUNT_DECIMALS, CREDIT, MAKER_FEE_BPS, PRICE_DECIMALS, QUANTITY_DECIMALS, SYMBOL, TAKER_FEE_BPS, UNIT,
+    AMOUNT_DECIMALS, CREDIT, DOUBTFUL, MAKER_FEE_BPS, PRICE_DECIMALS, QUANTITY_DECIMALS, SYMBOL,
+    TAKER_FEE_BPS, UNIT,
 };
 use anyhow::{Context, Result, ensure};
 use ringside_load::api::{self, OrderAnswer, OwnTrade};
@@ -173,6 +174,9 @@ impl Audit {
             }
             known.fills.clear();
             self.orders_compared += 1;
+            if known.status == DOUBTFUL {
+                trader.resting.push(id.clone());
+            }
             known.status.clone_from(&row.status);
             let rest = i128::from(known.wish.quantity - filled);
             match (known.may_rest(), known.wish.is_buy) {
@@ -231,6 +235,9 @@ fn compare(known: &Known, row: &OrderAnswer, filled: i64) -> Result<()> {
         "rejected" if filled == 0 => &["rejected"],
         "ended" if filled == wish.quantity => &["filled"],
         "ended" => &["canceled"],
+        DOUBTFUL if filled == wish.quantity => &["filled"],
+        DOUBTFUL if filled > 0 => &["partially_filled", "canceled"],
+        DOUBTFUL => &["open", "canceled"],
         _ => &[],
     };
     ensure!(may_be.contains(&row.status.as_str()), "answered {known:?}, shown {row:?}");

@@ -4,6 +4,7 @@
 //! `/fapi` has no idempotency keys. What was not answered is looked up by the client's own name for the order, and sent again
 //! only where the exchange knows nothing of it, as programs for this API do.
 
+use super::{DOUBTFUL, Outcome, Shown, Status, named};
 use anyhow::{Context, Result, bail, ensure};
 use ringside_bench::op::Random;
 use ringside_load::connection::Connection;
@@ -36,6 +37,8 @@ const UNKNOWN_ORDER: i64 = -2011;
 const NO_SUCH_ORDER: i64 = -2013;
 const WOULD_CROSS: [i64; 2] = [-2010, -5022];
 const MARKET_CLOSED: i64 = -4140;
+/// What a 503 says where it is not known what became of the request.
+const UNKNOWN: &str = "Unknown error";
 
 /// What an order is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,8 +110,10 @@ impl Known {
 
 /// A request that was sent.
 #[derive(Clone, Debug)]
-enum Sent {
+pub enum Sent {
+    /// A new order.
     Place(Wish),
+    /// The end of the order with this id.
     Cancel(u64),
     /// Shortens an order to a quantity, its place in the queue kept.
     Shorten(u64, i64),
@@ -152,9 +157,13 @@ pub struct FuturesTrader {
     pub orders: BTreeMap<u64, Known>,
     /// Those that no answer has ended.
     pub open: Vec<u64>,
+    /// See [`super::trader::Trader::is_of_one`].
+    pub is_of_one: bool,
     /// Ids told or asked about since the last audit.
     pub fresh: Vec<u64>,
     unanswered: Option<Sent>,
+    /// Sent, and nobody knows what became of it.
+    unsure: Vec<Sent>,
     /// Answers, and among them those to requests looked up after a kill.
     pub answers: u64,
     /// See `answers`.
@@ -173,8 +182,10 @@ impl FuturesTrader {
             next: 1,
             orders: BTreeMap::new(),
             open: Vec::new(),
+            is_of_one: true,
             fresh: Vec::new(),
             unanswered: None,
+            unsure: Vec::new(),
             answers: 0,
             looked_up: 0,
             had_happened: 0,
@@ -214,7 +225,7 @@ impl FuturesTrader {
         loop {
             let sent = self.choose();
             self.unanswered = Some(sent.clone());
-            if !self.send(&mut connection, &sent).await? {
+            if !self.send(&mut connection, &sent).await?.is_answered()? {
                 return Ok(());
             }
             let pause = Duration::from_micros(u64::from(self.random.below(PAUSE_MAX_US)));
@@ -248,8 +259,82 @@ impl FuturesTrader {
             return self.told(row, wish);
         }
         self.unanswered = Some(sent.clone());
-        ensure!(self.send(&mut connection, &sent).await?, "the restarted exchange hangs up");
+        let outcome = self.send(&mut connection, &sent).await?;
+        ensure!(outcome.is_answered()?, "the restarted exchange hangs up");
         Ok(())
+    }
+
+    /// What is to be asked now: what was refused for the time being, or something new.
+    pub fn choose_next(&mut self) -> Sent {
+        let sent = self.unanswered.take().unwrap_or_else(|| self.choose());
+        self.unanswered = Some(sent.clone());
+        sent
+    }
+
+    /// Puts what was sent aside, until [`FuturesTrader::settle`] finds out what became of it: a name counts among open orders alone, so
+    /// that it may not be sent again before that.
+    pub fn put_aside(&mut self) {
+        let Some(sent) = self.unanswered.take() else { return };
+        match sent {
+            Sent::Place(_) => {}
+            Sent::Cancel(id) | Sent::Shorten(id, _) => self.open.retain(|other| *other != id),
+        }
+        self.unsure.push(sent);
+    }
+
+    /// Finds out what became of what was put aside; nothing is sent again. The exchange is quiet.
+    ///
+    /// Errors: no answer, an acknowledged order that is not there.
+    pub async fn settle(&mut self, connection: &mut Connection) -> Result<()> {
+        // Nothing of it was done.
+        self.unanswered = None;
+        for sent in std::mem::take(&mut self.unsure) {
+            self.looked_up += 1;
+            let by = match &sent {
+                Sent::Place(wish) => format!("origClientOrderId={}", wish.name()),
+                Sent::Cancel(id) | Sent::Shorten(id, _) => format!("orderId={id}"),
+            };
+            let row = self.find(connection, &by).await?;
+            match (sent, row) {
+                (Sent::Place(_), None) => {}
+                (Sent::Place(wish), Some(row)) => {
+                    self.had_happened += 1;
+                    self.told(row, wish)?;
+                }
+                (Sent::Cancel(_) | Sent::Shorten(..), None) => bail!("the acknowledged order {by} is lost"),
+                (Sent::Cancel(id), Some(row)) => {
+                    let wish = self.orders.get(&id).context("only known orders are canceled")?.wish.clone();
+                    self.had_happened += u64::from(row.status == "CANCELED");
+                    self.told(row, wish)?;
+                }
+                (Sent::Shorten(id, quantity), Some(row)) => {
+                    let before =
+                        self.orders.get(&id).context("only known orders are shortened")?.wish.clone();
+                    let is_done = steps(&row.orig_qty)? == i128::from(quantity);
+                    self.had_happened += u64::from(is_done);
+                    let wish = if is_done { Wish { quantity, ..before } } else { before };
+                    self.told(row, wish)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One of its orders that is open, for all it knows.
+    pub fn any_open(&mut self) -> Option<u64> {
+        let at = self.random.below(self.open.len().max(1) as u32) as usize;
+        self.open.get(at).copied()
+    }
+
+    /// The order as a host shows it, and the sequence that its answer names; nothing where it does not know the order, or not the key.
+    pub async fn look(&self, connection: &mut Connection, id: u64) -> Result<Option<(Shown, Option<u64>)>> {
+        let request = self.signing.request("GET", "/v1/order", &format!("symbol={SYMBOL}&orderId={id}"))?;
+        let Ok(answer) = connection.call(&request).await else { return Ok(None) };
+        if answer.status != 200 {
+            return Ok(None);
+        }
+        let named = named(&answer);
+        Ok(Some((shown(&serde_json::from_slice(answer.body)?)?, named)))
     }
 
     fn choose(&mut self) -> Sent {
@@ -287,8 +372,10 @@ impl FuturesTrader {
         Sent::Place(wish)
     }
 
-    /// Sends one request and takes the answer in. `false` when there is none.
-    async fn send(&mut self, connection: &mut Connection, sent: &Sent) -> Result<bool> {
+    /// Sends one request and takes the answer in.
+    ///
+    /// Errors: an answer that the exchange must never give.
+    pub async fn send(&mut self, connection: &mut Connection, sent: &Sent) -> Result<Outcome> {
         let request = match sent {
             Sent::Place(wish) => self.signing.request("POST", "/v1/order", &wish.params())?,
             Sent::Cancel(id) => {
@@ -305,9 +392,22 @@ impl FuturesTrader {
                 self.signing.request("PUT", "/v1/order", &params)?
             }
         };
-        let Ok(answer) = connection.call(&request).await else { return Ok(false) };
+        let Ok(answer) = connection.call(&request).await else { return Ok(Outcome::Lost) };
+        let as_of = named(&answer);
         let (status, body) = (answer.status, answer.body.to_vec());
         let said = || format!("{sent:?} was answered {status} {}", String::from_utf8_lossy(&body));
+        if status == 503 {
+            let text = String::from_utf8_lossy(&body).into_owned();
+            return Ok(if text.contains(UNKNOWN) { Outcome::Lost } else { Outcome::Refused(text) });
+        }
+        // A host that follows may not have heard of a key.
+        if as_of.is_some() && matches!(status, 401 | 403) {
+            return Ok(Outcome::Refused(said()));
+        }
+        let told = match status {
+            200 => Some(shown(&serde_json::from_slice(&body).with_context(said)?)?),
+            _ => None,
+        };
         match (sent, status) {
             (Sent::Place(wish), 200) => {
                 let row: OrderRow = serde_json::from_slice(&body).with_context(said)?;
@@ -338,7 +438,7 @@ impl FuturesTrader {
         }
         self.answers += 1;
         self.unanswered = None;
-        Ok(true)
+        Ok(told.map_or(Outcome::Ruled(as_of), Outcome::Told))
     }
 
     /// What an order is after it was shortened: one that has traded as much already is canceled as it was.
@@ -361,11 +461,32 @@ impl FuturesTrader {
     }
 
     fn ended(&mut self, id: u64) -> Result<()> {
-        self.orders.get_mut(&id).context("only known orders are canceled")?.status = "ended".to_owned();
+        let status = if self.is_of_one { "ended" } else { DOUBTFUL };
+        self.orders.get_mut(&id).context("only known orders are canceled")?.status = status.to_owned();
         self.open.retain(|other| *other != id);
         self.fresh.push(id);
         Ok(())
     }
+}
+
+/// What an answer says of an order.
+fn shown(row: &OrderRow) -> Result<Shown> {
+    let status = match row.status.as_str() {
+        "NEW" => Status::Open,
+        "PARTIALLY_FILLED" => Status::PartiallyFilled,
+        "FILLED" => Status::Filled,
+        "CANCELED" => Status::Canceled,
+        "EXPIRED" => Status::Expired,
+        "EXPIRED_IN_MATCH" => Status::ExpiredInMatch,
+        other => bail!("the status `{other}` is none"),
+    };
+    let [quantity, filled] = [&row.orig_qty, &row.executed_qty].map(|text| steps(text));
+    Ok(Shown {
+        order: row.order_id,
+        status,
+        quantity: i64::try_from(quantity?)?,
+        filled: i64::try_from(filled?)?,
+    })
 }
 
 fn code(body: &[u8]) -> Option<i64> {

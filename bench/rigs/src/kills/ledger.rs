@@ -4,6 +4,7 @@
 //! arithmetic of its own: quantities by order, position and cost, profit and fee of every fill, fee tier by volume, the
 //! wallet to the micro.
 
+use super::DOUBTFUL;
 use super::futures::{CREDIT, Form, FuturesTrader, Known, OrderRow, SYMBOL, steps};
 use anyhow::{Context, Result, ensure};
 use ringside_load::connection::Connection;
@@ -211,6 +212,9 @@ impl LedgerAudit {
             };
             let known = trader.orders.get_mut(id).context("only known orders are asked for")?;
             compare(known, &row, account.filled.get(id).copied().unwrap_or(0))?;
+            if known.status == DOUBTFUL {
+                trader.open.push(*id);
+            }
             known.status.clone_from(&row.status);
             self.orders_compared += 1;
         }
@@ -275,6 +279,9 @@ fn compare(known: &Known, row: &OrderRow, filled: i64) -> Result<()> {
         "EXPIRED_IN_MATCH" if !is_whole => &["EXPIRED_IN_MATCH"],
         "ended" if is_whole => &["FILLED"],
         "ended" => &["CANCELED"],
+        DOUBTFUL if is_whole => &["FILLED"],
+        DOUBTFUL if filled > 0 => &["PARTIALLY_FILLED", "CANCELED"],
+        DOUBTFUL => &["NEW", "CANCELED"],
         _ => &[],
     };
     ensure!(may_be.contains(&row.status.as_str()), "answered {known:?}, shown {row:?}");

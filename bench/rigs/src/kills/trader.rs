@@ -1,11 +1,11 @@
 //! One account: places and cancels as fast as it is answered, and remembers what it was told.
 
-use super::{PRICE_DECIMALS, QUANTITY_DECIMALS, SYMBOL};
+use super::{DOUBTFUL, Outcome, PRICE_DECIMALS, QUANTITY_DECIMALS, SYMBOL, Shown, Status, named};
 use anyhow::{Context, Result, bail, ensure};
 use ringside_bench::op::Random;
 use ringside_load::api::{self, FillAnswer, OrderAnswer};
 use ringside_load::connection::Connection;
-use ringside_load::decimal::decimal;
+use ringside_load::decimal::{decimal, parse_decimal};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -85,8 +85,10 @@ impl Wish {
 
 /// A request that was sent.
 #[derive(Clone, Debug)]
-enum Sent {
+pub enum Sent {
+    /// A new order.
     Place(Wish),
+    /// The end of the order with this id.
     Cancel(String),
 }
 
@@ -108,6 +110,8 @@ pub struct Trader {
     pub orders: BTreeMap<String, Known>,
     /// Those that no answer has ended.
     pub resting: Vec<String>,
+    /// Whether one host alone answers: of several, one that has not heard of an order refuses to cancel it as one that has ended.
+    pub is_of_one: bool,
     /// Ids told or asked about since the last audit.
     pub fresh: Vec<String>,
     /// Sent, and not answered when the exchange was killed.
@@ -130,6 +134,7 @@ impl Trader {
             next: 1,
             orders: BTreeMap::new(),
             resting: Vec::new(),
+            is_of_one: true,
             fresh: Vec::new(),
             unanswered: None,
             answers: 0,
@@ -146,7 +151,7 @@ impl Trader {
         loop {
             let sent = self.choose();
             self.unanswered = Some(sent.clone());
-            if !self.send(&mut connection, &sent).await? {
+            if !self.send(&mut connection, &sent).await?.is_answered()? {
                 return Ok(());
             }
             // A pause that differs, so that requests arrive together in ever new ways, and lists stay short enough
@@ -161,8 +166,21 @@ impl Trader {
         let Some(sent) = self.unanswered.clone() else { return Ok(()) };
         let mut connection = Connection::open(address).await?;
         self.sent_again += 1;
-        ensure!(self.send(&mut connection, &sent).await?, "the restarted exchange hangs up");
+        let outcome = self.send(&mut connection, &sent).await?;
+        ensure!(outcome.is_answered()?, "the restarted exchange hangs up");
         Ok(())
+    }
+
+    /// What is to be asked now: what was not answered, or something new.
+    pub fn choose_next(&mut self) -> Sent {
+        let sent = self.unanswered.take().unwrap_or_else(|| self.choose());
+        self.unanswered = Some(sent.clone());
+        sent
+    }
+
+    /// Whether something was sent, and not answered.
+    pub fn is_waiting(&self) -> bool {
+        self.unanswered.is_some()
     }
 
     fn choose(&mut self) -> Sent {
@@ -183,8 +201,10 @@ impl Trader {
         Sent::Place(wish)
     }
 
-    /// Sends one request and takes the answer in. `false` when there is none.
-    async fn send(&mut self, connection: &mut Connection, sent: &Sent) -> Result<bool> {
+    /// Sends one request and takes the answer in.
+    ///
+    /// Errors: an answer that the exchange must never give.
+    pub async fn send(&mut self, connection: &mut Connection, sent: &Sent) -> Result<Outcome> {
         let key = &self.key;
         let request = match sent {
             Sent::Place(wish) => {
@@ -193,16 +213,31 @@ impl Trader {
             }
             Sent::Cancel(id) => api::request("DELETE", &format!("/spot/orders/{id}"), key, None),
         };
-        let Ok(answer) = connection.call(&request).await else { return Ok(false) };
+        let Ok(answer) = connection.call(&request).await else { return Ok(Outcome::Lost) };
         let is_replayed =
             answer.head.windows(20).any(|part| part.eq_ignore_ascii_case(b"idempotency-replayed"));
+        let as_of = named(&answer);
         let (status, body) = (answer.status, answer.body.to_vec());
         let said = || String::from_utf8_lossy(&body).into_owned();
+        // 409: the try before is still running there.
+        if matches!(status, 409 | 503) {
+            return Ok(Outcome::Refused(said()));
+        }
+        // A host that follows may not have heard of a key.
+        if as_of.is_some() && matches!(status, 401 | 403) {
+            return Ok(Outcome::Refused(said()));
+        }
+        // The exchange does not know itself what became of it.
+        if status == 500 && said().contains("DB_ERROR") {
+            return Ok(Outcome::Lost);
+        }
+        let mut told = None;
         match sent {
             Sent::Place(wish) => match status {
                 200 => {
                     let order: OrderAnswer =
                         serde_json::from_slice(&body).with_context(|| format!("cannot read {}", said()))?;
+                    told = Some(shown(&order)?);
                     self.placed(order.id, wish, order.status, order.fills)?;
                 }
                 400 => {
@@ -213,15 +248,27 @@ impl Trader {
                     else {
                         bail!("trader {}: {wish:?} was refused: {}", self.number, said())
                     };
+                    told = Some(Shown {
+                        order: order_number(&id).context("no UUID of an order")?,
+                        status: Status::Rejected,
+                        quantity: parse(&wish.quantity_text())?,
+                        filled: 0,
+                    });
                     self.placed(id, wish, "rejected".to_owned(), Vec::new())?;
                 }
                 _ => bail!("trader {}: {wish:?} was answered {status} {}", self.number, said()),
             },
             Sent::Cancel(id) => {
                 let status = match status {
-                    200 => "canceled",
+                    200 => {
+                        let order: OrderAnswer = serde_json::from_slice(&body)
+                            .with_context(|| format!("cannot read {}", said()))?;
+                        told = Some(shown(&order)?);
+                        "canceled"
+                    }
                     // It ended before: filled, or canceled by the same request before the kill.
-                    404 => "ended",
+                    404 if self.is_of_one => "ended",
+                    404 => DOUBTFUL,
                     _ => bail!("trader {}: cancel of {id} was answered {status} {}", self.number, said()),
                 };
                 self.orders.get_mut(id).context("only known orders are canceled")?.status = status.to_owned();
@@ -232,7 +279,7 @@ impl Trader {
         self.answers += 1;
         self.had_happened += u64::from(is_replayed);
         self.unanswered = None;
-        Ok(true)
+        Ok(told.map_or(Outcome::Ruled(as_of), Outcome::Told))
     }
 
     fn placed(&mut self, id: String, wish: &Wish, status: String, fills: Vec<FillAnswer>) -> Result<()> {
@@ -245,4 +292,34 @@ impl Trader {
         ensure!(before.is_none(), "trader {}: two requests were answered with order {id}", self.number);
         Ok(())
     }
+}
+
+/// What an answer says of an order.
+fn shown(order: &OrderAnswer) -> Result<Shown> {
+    let status = match order.status.as_str() {
+        "open" => Status::Open,
+        "partially_filled" => Status::PartiallyFilled,
+        "filled" => Status::Filled,
+        "canceled" => Status::Canceled,
+        "rejected" => Status::Rejected,
+        other => bail!("the status `{other}` is none"),
+    };
+    let order_id = order_number(&order.id).context("no UUID of an order")?;
+    Ok(Shown {
+        order: order_id,
+        status,
+        quantity: parse(&order.quantity)?,
+        filled: parse(&order.filled_qty)?,
+    })
+}
+
+fn parse(text: &str) -> Result<i64> {
+    Ok(i64::try_from(parse_decimal(text, 8).with_context(|| format!("`{text}` is no decimal"))?)?)
+}
+
+/// The number that a UUID of an order spells: its first 60 bits but for the version.
+pub fn order_number(uuid: &str) -> Option<u64> {
+    let digits: String = uuid.split('-').take(3).collect();
+    let value = u64::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 16)?;
+    Some(value >> 16 << 12 | value & 0xfff)
 }

@@ -1,11 +1,13 @@
 //! One connection between two members, seen from the one that speaks and from the one that hears.
 
 use super::files::give;
-use super::{Agreement, CUT, Own, Peer, SETTING};
+use super::{Agreement, CUT, Own, Peer, SETTING, Said};
 use crate::keys::Fingerprint;
 use crate::stream::{BEAT, PAUSES};
 use crate::tls;
-use ringside_persist::quorum::frame::{FrameKind, HEAD_LEN, Head, put, put_beat, put_hello, put_refusal};
+use ringside_persist::quorum::frame::{
+    FrameKind, HEAD_LEN, Head, put, put_beat, put_hello, put_orders, put_refusal,
+};
 use std::convert::Infallible;
 use std::io;
 use std::pin::pin;
@@ -106,10 +108,15 @@ async fn exchange(own: &Own, peer: &Peer, connector: &TlsConnector) -> io::Resul
         // It is closed here where it was cut off, and perhaps healed since.
         while peer.is_open() {
             while out.len() < FULL
-                && let Some(message) = peer.next()
+                && let Some(said) = peer.next()
             {
-                if let Err(error) = put(&message, cluster, &mut out) {
-                    tracing::error!(%error, member = id, "a message is not sent");
+                match said {
+                    Said::Orders(orders) => put_orders(&orders, cluster, own.me, id, &mut out),
+                    Said::Message(message) => {
+                        if let Err(error) = put(&message, cluster, &mut out) {
+                            tracing::error!(%error, member = id, "a message is not sent");
+                        }
+                    }
                 }
             }
             if said.elapsed() >= BEAT {
@@ -219,6 +226,12 @@ async fn take(
                     let message = head.message(std::mem::take(&mut payload)).map_err(io::Error::other)?;
                     if !peer.is_cut() {
                         (own.hear.deliver)(message);
+                    }
+                }
+                Ok(FrameKind::Orders) => {
+                    let orders = head.orders(&payload).map_err(io::Error::other)?;
+                    if !peer.is_cut() {
+                        (own.hear.orders)(id, orders);
                     }
                 }
                 Ok(FrameKind::Beat) => {
