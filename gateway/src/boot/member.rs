@@ -218,7 +218,9 @@ fn carry(mut node: Node, brought: &Receiver<Brought>, carried: &Carried, end: &d
     let is_over = carry_on(&mut node, brought, carried, &mut fetching);
     carried.port.taken_by(None);
     carried.files.show(None);
-    fetching.map(Fetching::end);
+    if let Some(fetching) = fetching {
+        fetching.end();
+    }
     drop(node);
     if is_over {
         end();
@@ -270,7 +272,9 @@ fn carry_on(
                     }
                 }
                 Brought::Fetched(fetched) => {
-                    fetching.take().map(Fetching::end);
+                    if let Some(fetching) = fetching.take() {
+                        fetching.end();
+                    }
                     fetch_at = Instant::now() + PAUSE;
                     match fetched {
                         Ok(Some(fetched)) => match node.adopt(&fetched) {
@@ -484,7 +488,9 @@ impl Part<'_> {
             Some(front) => front,
             none => {
                 let side = credentials::held(&self.persist.directory)?;
-                let front = none.insert(Front::open(self.config, self.clock, &side, shutdown, out)?);
+                // It may be ended, and another opened.
+                let serving = shutdown.child_token();
+                let front = none.insert(Front::open(self.config, self.clock, &side, &serving, out)?);
                 front.shared.phase.leased(self.lease.clone());
                 // It is the first.
                 let _ = front.shared.cluster.set(self.port.clone());

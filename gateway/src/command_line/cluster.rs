@@ -6,7 +6,7 @@ use super::target::Target;
 use crate::config::Config;
 use crate::config::value::member;
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use hyper::Method;
+use hyper::{Method, StatusCode};
 use ringside_mirror::members::Member;
 use ringside_persist::quorum::vote;
 use ringside_persist::storage::disk::{Disk, make_folder};
@@ -61,6 +61,8 @@ pub(super) struct Asked {
 
 /// How often it is looked how far one has come who is to get a vote.
 const LOOK: Duration = Duration::from_millis(200);
+/// How long a member that does not take commands just now is asked again: while not all of few answer it may be so for moments.
+const BUSY: Duration = Duration::from_secs(30);
 /// How long one who comes may bring no batch nearer.
 const PATIENCE: Duration = Duration::from_secs(600);
 
@@ -131,7 +133,7 @@ pub(super) fn add(config: &Config, member: &str, asked: &Asked) -> Result<String
 async fn added(client: &Client, member: &Member, reason: &str) -> Result<()> {
     let Member { id, address, key } = member;
     let body = json!({"member": id, "address": address, "key": key.to_string(), "reason": reason});
-    client.call(Method::POST, "/admin/cluster/add", Some(body)).await?;
+    ask(client, "add", &body).await?;
     let (mut at, mut moved) = (0, Instant::now());
     loop {
         let status = show(client).await?;
@@ -162,8 +164,23 @@ pub(super) fn remove(config: &Config, member: u64, asked: &Asked) -> Result<Stri
 }
 
 async fn change(client: &Client, what: &str, member: u64, reason: &str) -> Result<Value> {
-    let body = json!({"member": member, "reason": reason});
-    client.call(Method::POST, &format!("/admin/cluster/{what}"), Some(body)).await
+    ask(client, what, &json!({"member": member, "reason": reason})).await
+}
+
+/// Asks for a change; again where it was not taken, which the answer says.
+async fn ask(client: &Client, what: &str, body: &Value) -> Result<Value> {
+    let (path, begun) = (format!("/admin/cluster/{what}"), Instant::now());
+    loop {
+        let (status, answer) = client.send(Method::POST, &path, Some(body.clone())).await?;
+        let is_refused = answer["code"] == "SERVICE_UNAVAILABLE";
+        match status {
+            StatusCode::OK => return Ok(answer),
+            StatusCode::SERVICE_UNAVAILABLE if is_refused && begun.elapsed() < BUSY => {
+                tokio::time::sleep(LOOK).await;
+            }
+            _ => bail!("{path}: {status} {answer}"),
+        }
+    }
 }
 
 /// Has one taken in, and another out once the first votes.

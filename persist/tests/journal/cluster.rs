@@ -495,12 +495,11 @@ impl World {
                     && leading.changing.is_none()
                     && random.below(12) == 0
                     && node.takes_change()
+                    && let Some(changed) = change(node, &gone, newest, random)
                 {
-                    if let Some(changed) = change(node, &gone, newest, random) {
-                        self.changes += 1;
-                        let writer = leading.session.journaller.side_writer();
-                        leading.changing = writer.append(vec![changed.entry()], Purpose::Revokes).ok();
-                    }
+                    self.changes += 1;
+                    let writer = leading.session.journaller.side_writer();
+                    leading.changing = writer.append(vec![changed.entry()], Purpose::Revokes).ok();
                 }
                 leading.session.settle();
                 if let Some(error) = leading.session.journaller.status().take_failure() {
