@@ -43,7 +43,7 @@ start_member() {
 leading() {
     local number
     for number in 1 2 3; do
-        [ "$(curl -s -o /dev/null -w '%{http_code}' --max-time 1 "${urls[number - 1]}/readyz")" != 200 ] || { echo "$number"; return; }
+        [ "$(curl -s -o /dev/null -w '%{http_code}' --max-time 1 "${urls[number - 1]}/leaderz")" != 200 ] || { echo "$number"; return; }
     done
 }
 

@@ -5,12 +5,15 @@
 
 pub(crate) mod credentials;
 mod error;
+mod fetch;
 mod figures;
 mod front;
 mod funded;
 pub mod genesis;
 mod keeper;
+mod lanes;
 mod member;
+mod membership;
 mod mirror;
 pub mod past;
 mod replica;
@@ -35,6 +38,7 @@ use ringside_mirror::leader;
 use ringside_persist::error::EXIT_JOURNAL;
 use ringside_persist::recover::follower::FollowerStatus;
 use ringside_persist::storage::disk::{make_folder, unsure_file_system};
+use ringside_persist::write::side::SideWriter;
 use ringside_persist::write::status::Pressure;
 use ringside_views::perpetual::market::PerpetualMarket;
 pub(crate) use stages::ViewFold;
@@ -164,6 +168,7 @@ fn lead(
     front.is_ready(&format!("running on {address}"), ready);
 
     let has_ended = watch(front, &stages, role, apart, led);
+    led.iter().for_each(|led| led.lanes.lead_no_more());
     if let Some(led) = led.filter(|led| !has_ended && !led.link.is_lost()) {
         hand_over(&shared, led);
     }
@@ -180,6 +185,7 @@ fn lead(
     let (journal, follower) = (stages.journal.clone(), stages.follower.clone());
     let source = stages.mirrored.as_ref().map(|mirrored| mirrored.source.clone());
     if is_lost {
+        stages.follower.leave();
         stop_or_end(stages);
         front.rest();
     } else {
@@ -291,7 +297,13 @@ fn start_stages(
     let report = rebuilt.report().clone();
     let _ = writeln!(out, "{rebuilt}");
     let ports: Vec<_> = shared.ports.iter().chain([&shared.chain_port, &shared.feed_port]).cloned().collect();
-    let (stages, own, gauges) = Stages::start(rebuilt, shared, |writer| log.begin(writer), &ports)?;
+    let begin = |writer: SideWriter| {
+        if let Some(cluster) = shared.cluster.get() {
+            cluster.writes(writer.clone());
+        }
+        log.begin(writer);
+    };
+    let (stages, own, gauges) = Stages::start(rebuilt, shared, begin, &ports)?;
     if let Some(distance) = apart.look(&shared.agreement) {
         let _ = writeln!(out, "recovery: {distance}");
         tracing::warn!("{distance}");

@@ -262,6 +262,50 @@ enum ClusterAction {
         /// Id of the cluster, as the first host showed it: 32 hex digits.
         #[arg(long, value_name = "ID")]
         cluster: Option<String>,
+        /// For one who comes to a cluster that runs, under a number that was nobody's: its folder is empty, and it is no member before it
+        /// is added where the leader runs.
+        #[arg(long, requires = "cluster")]
+        join: bool,
+    },
+    /// Shows the members: who leads, who answers, how far each is. What each has the member that leads knows.
+    Status {
+        #[command(flatten)]
+        target: Target,
+        /// One line of JSON instead of text.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Has the leader take one more member in, and waits until it votes: that is once it is less than a second behind.
+    Add {
+        /// Number, host and port, and key: `4@10.0.0.4:7071=KEY`, with what `ringside mirror-key` shows there.
+        #[arg(value_name = "ID@HOST:PORT=KEY")]
+        member: String,
+        #[command(flatten)]
+        asked: cluster::Asked,
+    },
+    /// Has the leader take a member out. Its number is not given again.
+    Remove {
+        /// Its number.
+        member: u64,
+        #[command(flatten)]
+        asked: cluster::Asked,
+    },
+    /// Adds one and takes another out once the new one votes: for a disk or a host that is lost.
+    Replace {
+        /// Number of the one that goes.
+        old: u64,
+        /// Who comes: `4@10.0.0.4:7071=KEY`.
+        #[arg(value_name = "ID@HOST:PORT=KEY")]
+        new: String,
+        #[command(flatten)]
+        asked: cluster::Asked,
+    },
+    /// Has another member lead.
+    Transfer {
+        /// Its number.
+        member: u64,
+        #[command(flatten)]
+        asked: cluster::Asked,
     },
 }
 
@@ -403,9 +447,14 @@ pub fn main() -> ExitCode {
             })
         }
         Action::MirrorKey => tell(mirror::key(&config)),
-        Action::Cluster { action: ClusterAction::Init { cluster } } => {
-            tell(cluster::init(&config, cluster.as_deref()))
-        }
+        Action::Cluster { action } => tell(match action {
+            ClusterAction::Init { cluster, join } => cluster::init(&config, cluster.as_deref(), join),
+            ClusterAction::Status { target, json } => cluster::status(&config, &target, json),
+            ClusterAction::Add { member, asked } => cluster::add(&config, &member, &asked),
+            ClusterAction::Remove { member, asked } => cluster::remove(&config, member, &asked),
+            ClusterAction::Replace { old, new, asked } => cluster::replace(&config, old, &new, &asked),
+            ClusterAction::Transfer { member, asked } => cluster::transfer(&config, member, &asked),
+        }),
         Action::Promote { directory } => tell(mirror::promote(&config, &directory)),
         Action::RotateKey { new_key, give_up } => tell(rotate_key(&config, new_key, give_up)),
         Action::Operator { name, remove } => tell(operator(&config, name.as_deref(), remove)),

@@ -10,7 +10,7 @@
 
 pub mod feed;
 mod origin;
-mod value;
+pub(crate) mod value;
 
 use feed::Feed;
 pub use origin::Origin;

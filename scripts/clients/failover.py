@@ -58,7 +58,7 @@ class Members:
         while time.monotonic() < end:
             for index, url in enumerate(self.urls):
                 try:
-                    with urllib.request.urlopen(f"{url}/readyz", timeout=1):
+                    with urllib.request.urlopen(f"{url}/leaderz", timeout=1):
                         return index
                 except (urllib.error.URLError, OSError):
                     continue

@@ -88,8 +88,8 @@ enum Progress {
     Waiting(Option<Waker>),
     /// Nobody waits any more, and no reply came yet.
     Abandoned,
-    /// The time is up, and the request has not been told.
-    Lost,
+    /// The time is up, or nothing comes any more, and the request has not been told.
+    Lost(Unavailable),
     /// The reply is here, and the request has not taken it.
     Ready(Reply),
     /// Nothing is left to do.
@@ -230,7 +230,7 @@ impl Ingress {
             }
             if let Progress::Waiting(waker) = &mut entry.progress {
                 let waker = waker.take();
-                entry.progress = Progress::Lost;
+                entry.progress = Progress::Lost(Unavailable::Unknown);
                 lost += 1;
                 waker.into_iter().for_each(Waker::wake);
             }
@@ -249,7 +249,7 @@ impl Inner {
 
     fn hand_over(&self, mut command: Command, priority: Priority) -> Result<u64, Unavailable> {
         match self.port.phase.get() {
-            EngineState::Running => {}
+            EngineState::Running | EngineState::Carrying => {}
             EngineState::Disabled => return Err(Unavailable::Disabled),
             EngineState::Restarting => return Err(Unavailable::Restarting),
             EngineState::Halted => return Err(Unavailable::Halted),
@@ -307,23 +307,26 @@ impl Inner {
         if taken_back == state.taken_back {
             return;
         }
+        // Of a lane that was missed nothing is known.
+        let is_known = taken_back & 1 == 1 && taken_back >> 1 == (state.taken_back >> 1) + 1;
+        let reason = if is_known { Unavailable::Restarting } else { Unavailable::Unknown };
         (state.taken_back, state.lane, state.staged) = (taken_back, None, 0);
         let mut lost = 0;
         for entry in &mut state.waiting {
             match &mut entry.progress {
                 Progress::Waiting(waker) => {
                     let waker = waker.take();
-                    entry.progress = Progress::Lost;
+                    entry.progress = Progress::Lost(reason);
                     lost += 1;
                     waker.into_iter().for_each(Waker::wake);
                 }
                 Progress::Abandoned => entry.progress = Progress::Over,
-                Progress::Lost | Progress::Ready(_) | Progress::Over => {}
+                Progress::Lost(_) | Progress::Ready(_) | Progress::Over => {}
             }
         }
         state.given_up = state.answered + state.waiting.len() as u64;
         state.forget();
-        self.count(Unavailable::Unknown, lost);
+        self.count(reason, lost);
     }
 
     fn complete(&self, reply: Reply, now_ns: i64) {
@@ -340,7 +343,7 @@ impl Inner {
                 entry.progress = Progress::Ready(reply);
                 waker.into_iter().for_each(Waker::wake);
             }
-            Progress::Lost => entry.progress = Progress::Ready(reply),
+            Progress::Lost(_) => entry.progress = Progress::Ready(reply),
             Progress::Abandoned => state.forget(),
             Progress::Ready(_) | Progress::Over => {}
         }
@@ -355,9 +358,10 @@ impl Inner {
                 *waker = Some(context.waker().clone());
                 Poll::Pending
             }
-            Progress::Lost => {
+            Progress::Lost(reason) => {
+                let reason = *reason;
                 state.lose_interest(number);
-                Poll::Ready(Err(Unavailable::Unknown))
+                Poll::Ready(Err(reason))
             }
             Progress::Ready(_) => {
                 let Progress::Ready(reply) = std::mem::replace(&mut entry.progress, Progress::Over) else {
@@ -374,7 +378,7 @@ impl Inner {
         let state = &mut *self.state.borrow_mut();
         let Some(entry) = state.entry(number) else { return };
         match entry.progress {
-            Progress::Waiting(_) | Progress::Lost => state.lose_interest(number),
+            Progress::Waiting(_) | Progress::Lost(_) => state.lose_interest(number),
             Progress::Ready(_) => {
                 entry.progress = Progress::Over;
                 state.forget();

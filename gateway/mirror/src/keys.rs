@@ -27,6 +27,16 @@ impl Fingerprint {
         bytes.copy_from_slice(digest::digest(&digest::SHA256, public_key).as_ref());
         Fingerprint(bytes)
     }
+
+    /// Of its bytes.
+    pub fn of_bytes(bytes: [u8; 32]) -> Fingerprint {
+        Fingerprint(bytes)
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> [u8; 32] {
+        self.0
+    }
 }
 
 impl std::fmt::Display for Fingerprint {

@@ -2,21 +2,26 @@
 //! connections of theirs.
 
 mod connection;
+mod files;
 
 use crate::keys::{Fingerprint, Identity};
 use crate::stream::BEAT;
 use crate::tls;
-use connection::{hear, speak};
+use connection::speak;
+pub use files::{Give, Given, Wanted, fetch};
 use ringside_persist::quorum::Message;
-pub use ringside_persist::quorum::frame::Agreement;
-use ringside_persist::quorum::frame::len_of;
+pub use ringside_persist::quorum::frame::{Agreement, Orders};
+use ringside_persist::quorum::frame::{HEAD_LEN, len_of};
+use ringside_persist::quorum::members::Member as AgreedMember;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 use tokio_util::sync::CancellationToken;
@@ -27,6 +32,8 @@ const CONNECTIONS: usize = 64;
 const QUEUE_MAX: usize = 64 << 20;
 /// Why a member is not connected that is [`Mesh::cut`].
 const CUT: &str = "it is cut off";
+/// Why one is not that is no member any more.
+const GONE: &str = "it is no member any more";
 /// The setting that names the keys.
 const SETTING: &str = "cluster_members";
 
@@ -41,20 +48,55 @@ pub struct Member {
     pub key: Fingerprint,
 }
 
+impl Member {
+    /// As the journal names it, with a vote.
+    pub fn as_agreed(&self) -> (u64, AgreedMember) {
+        let (address, key) = (self.address.clone(), self.key.bytes());
+        (self.id, AgreedMember { address, key, is_voter: true })
+    }
+
+    /// One that the journal names.
+    pub fn of(id: u64, agreed: &AgreedMember) -> Member {
+        Member { id, address: agreed.address.clone(), key: Fingerprint::of_bytes(agreed.key) }
+    }
+}
+
 /// Another member, as this one sees it.
 struct Peer {
     member: Member,
     queue: Mutex<Queue>,
     filled: Notify,
+    /// How often it was connected.
+    opened: AtomicU64,
     is_cut: watch::Sender<bool>,
     /// How many connections of it were let in: the last is the one that is heard.
     heard: watch::Sender<u64>,
+    /// It is no member any more.
+    gone: CancellationToken,
+}
+
+/// One who was not connected to before, and how.
+type Newcomer = (Arc<Peer>, TlsConnector);
+
+/// What is said to a member.
+enum Said {
+    Message(Message),
+    Orders(Orders),
+}
+
+impl Said {
+    fn len(&self) -> usize {
+        match self {
+            Said::Message(message) => len_of(message),
+            Said::Orders(orders) => HEAD_LEN + size_of_val(&orders.commands[..]),
+        }
+    }
 }
 
 /// What waits for a member.
 #[derive(Default)]
 struct Queue {
-    messages: VecDeque<Message>,
+    messages: VecDeque<Said>,
     bytes: usize,
     /// Whether it is connected: what is queued is on its way.
     is_open: bool,
@@ -71,24 +113,24 @@ impl Peer {
         *self.is_cut.borrow()
     }
 
-    fn put(&self, message: Message) -> bool {
-        let len = len_of(&message);
+    fn put(&self, said: Said) -> bool {
+        let len = said.len();
         let mut queue = self.queue();
         if !queue.is_open || queue.bytes + len > QUEUE_MAX {
             return false;
         }
         queue.bytes += len;
-        queue.messages.push_back(message);
+        queue.messages.push_back(said);
         drop(queue);
         self.filled.notify_one();
         true
     }
 
-    fn next(&self) -> Option<Message> {
+    fn next(&self) -> Option<Said> {
         let mut queue = self.queue();
-        let message = queue.messages.pop_front()?;
-        queue.bytes -= len_of(&message);
-        Some(message)
+        let said = queue.messages.pop_front()?;
+        queue.bytes -= said.len();
+        Some(said)
     }
 
     /// From now on it takes messages, unless it was cut off meanwhile.
@@ -96,6 +138,7 @@ impl Peer {
         let mut queue = self.queue();
         queue.is_open = !self.is_cut();
         queue.reason = None;
+        self.opened.fetch_add(1, Ordering::Relaxed);
     }
 
     fn is_open(&self) -> bool {
@@ -117,14 +160,34 @@ struct Own {
     me: u64,
     key: Fingerprint,
     agreement: Agreement,
-    peers: Vec<Arc<Peer>>,
-    deliver: Box<dyn Fn(Message) + Send + Sync>,
+    peers: RwLock<Vec<Arc<Peer>>>,
+    identity: Identity,
+    /// Lets in whoever is a member now.
+    acceptor: RwLock<TlsAcceptor>,
+    hear: Hear,
+}
+
+impl Own {
+    fn peers(&self) -> Vec<Arc<Peer>> {
+        self.peers.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// What is done with what others say.
+pub struct Hear {
+    /// With a message: on the one thread that carries all of this, it must not wait.
+    pub deliver: Box<dyn Fn(Message) + Send + Sync>,
+    /// With orders of a member: the same.
+    pub orders: Box<dyn Fn(u64, Orders) + Send + Sync>,
+    /// With one who wants the files: on a thread where it may wait.
+    pub give: Arc<Give>,
 }
 
 /// This member's connections.
 pub struct Mesh {
     own: Arc<Own>,
     address: SocketAddr,
+    newcomers: UnboundedSender<Newcomer>,
     thread: JoinHandle<()>,
 }
 
@@ -137,12 +200,28 @@ impl Mesh {
     /// Sends a message to the member that it names; gives whether it was taken. It never waits: what has no connection or no room is
     /// dropped, as is what waits when its connection ends, and raft sends again.
     pub fn send(&self, message: Message) -> bool {
-        self.peer(message.to).is_some_and(|peer| peer.put(message))
+        self.peer(message.to).is_some_and(|peer| peer.put(Said::Message(message)))
+    }
+
+    /// Sends orders to the member of this number, [`frame::ORDERS_MAX`](ringside_persist::quorum::frame::ORDERS_MAX) at most; the same is
+    /// true of them, but that they are sent again by whoever took them.
+    pub fn carry(&self, to: u64, orders: Orders) -> bool {
+        self.peer(to).is_some_and(|peer| peer.put(Said::Orders(orders)))
+    }
+
+    /// How often a member was connected: what was sent before may be lost.
+    pub fn connections(&self, id: u64) -> u64 {
+        self.peer(id).map_or(0, |peer| peer.opened.load(Ordering::Relaxed))
+    }
+
+    /// All other members.
+    pub fn members(&self) -> Vec<Member> {
+        self.own.peers().iter().map(|peer| peer.member.clone()).collect()
     }
 
     /// Whether messages to a member are on their way to it.
     pub fn is_connected(&self, id: u64) -> bool {
-        self.peer(id).is_some_and(Peer::is_open)
+        self.peer(id).is_some_and(|peer| peer.is_open())
     }
 
     /// Why a member is not connected, where that is known.
@@ -166,13 +245,68 @@ impl Mesh {
         let _ = self.thread.join();
     }
 
-    fn peer(&self, id: u64) -> Option<&Peer> {
-        self.own.peers.iter().find(|peer| peer.member.id == id).map(Arc::as_ref)
+    fn peer(&self, id: u64) -> Option<Arc<Peer>> {
+        self.own.peers().into_iter().find(|peer| peer.member.id == id)
+    }
+
+    /// From now on these are the members: who is new is connected to, and who is none any more, or another, is let go of.
+    ///
+    /// Errors: TLS has nothing to work with; everything is as it was then.
+    pub fn follow(&self, members: &[Member]) -> io::Result<()> {
+        let others: Vec<_> = members.iter().filter(|member| member.id != self.own.me).collect();
+        let mut peers = self.own.peers();
+        let is_same = |peer: &Arc<Peer>| others.iter().any(|member| **member == peer.member);
+        let gone: Vec<_> = peers.extract_if(.., |peer| !is_same(peer)).collect();
+        let mut newcomers = Vec::new();
+        for member in others {
+            if peers.iter().all(|peer| peer.member.id != member.id) {
+                let newcomer = newcomer(&self.own.identity, member.clone())?;
+                peers.push(newcomer.0.clone());
+                newcomers.push(newcomer);
+            }
+        }
+        if gone.is_empty() && newcomers.is_empty() {
+            return Ok(());
+        }
+        let acceptor = acceptor(&self.own.identity, &peers)?;
+        *self.own.acceptor.write().unwrap_or_else(PoisonError::into_inner) = acceptor;
+        *self.own.peers.write().unwrap_or_else(PoisonError::into_inner) = peers;
+        for peer in gone {
+            tracing::info!(member = peer.member.id, "is no member any more");
+            peer.gone.cancel();
+            peer.is_cut.send_replace(true);
+            peer.close(GONE.to_owned());
+        }
+        for newcomer in newcomers {
+            tracing::info!(member = newcomer.0.member.id, address = newcomer.0.member.address, "is a member");
+            // It has ended, and with it every connection.
+            let _ = self.newcomers.send(newcomer);
+        }
+        Ok(())
     }
 }
 
-/// Listens, and keeps connected to all `members` but `me`, until `shutdown`. What they say goes to `deliver`, in the order in which
-/// each said it, on the one thread that carries all of this: it must not wait.
+fn newcomer(identity: &Identity, member: Member) -> io::Result<Newcomer> {
+    let connector = tls::client(identity, &[member.key], SETTING).map_err(io::Error::other)?;
+    let peer = Arc::new(Peer {
+        member,
+        queue: Mutex::default(),
+        filled: Notify::new(),
+        opened: AtomicU64::new(0),
+        is_cut: watch::Sender::new(false),
+        heard: watch::Sender::new(0),
+        gone: CancellationToken::new(),
+    });
+    Ok((peer, TlsConnector::from(connector)))
+}
+
+fn acceptor(identity: &Identity, peers: &[Arc<Peer>]) -> io::Result<TlsAcceptor> {
+    let keys: Vec<_> = peers.iter().map(|peer| peer.member.key).collect();
+    Ok(TlsAcceptor::from(tls::server(identity, &keys, SETTING).map_err(io::Error::other)?))
+}
+
+/// Listens, and keeps connected to all `members` but `me`, until `shutdown`. What they say is handed over in the order in which each
+/// said it.
 ///
 /// Errors: I/O; TLS has nothing to work with; `InvalidInput` where members, number and key do not go together.
 pub fn start(
@@ -181,30 +315,31 @@ pub fn start(
     identity: &Identity,
     members: &[Member],
     agreement: Agreement,
-    deliver: Box<dyn Fn(Message) + Send + Sync>,
+    hear: Hear,
     shutdown: CancellationToken,
 ) -> io::Result<Mesh> {
     check(me, identity, members).map_err(|text| io::Error::new(io::ErrorKind::InvalidInput, text))?;
-    let others: Vec<_> = members.iter().filter(|member| member.id != me).cloned().collect();
-    let keys: Vec<_> = others.iter().map(|member| member.key).collect();
-    let acceptor = TlsAcceptor::from(tls::server(identity, &keys, SETTING).map_err(io::Error::other)?);
+    let others = members.iter().filter(|member| member.id != me).cloned();
+    let known = others.map(|member| newcomer(identity, member)).collect::<io::Result<Vec<_>>>()?;
+    let peers: Vec<_> = known.iter().map(|(peer, _)| peer.clone()).collect();
+    let acceptor = acceptor(identity, &peers)?;
     let listener = TcpListener::bind(listen)?;
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
-    let mut speaking = Vec::new();
-    for member in others {
-        let connector = tls::client(identity, &[member.key], SETTING).map_err(io::Error::other)?;
-        let peer = Arc::new(Peer {
-            member,
-            queue: Mutex::default(),
-            filled: Notify::new(),
-            is_cut: watch::Sender::new(false),
-            heard: watch::Sender::new(0),
-        });
-        speaking.push((peer, TlsConnector::from(connector)));
+    let own = Arc::new(Own {
+        me,
+        key: identity.fingerprint(),
+        agreement,
+        peers: RwLock::new(peers),
+        identity: identity.clone(),
+        acceptor: RwLock::new(acceptor),
+        hear,
+    });
+    let (newcomers, mut come) = unbounded_channel();
+    for newcomer in known {
+        // The other end is there.
+        let _ = newcomers.send(newcomer);
     }
-    let peers = speaking.iter().map(|(peer, _)| peer.clone()).collect();
-    let own = Arc::new(Own { me, key: identity.fingerprint(), agreement, peers, deliver });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let listener = {
         let _within = runtime.enter();
@@ -213,18 +348,28 @@ pub fn start(
     let shared = own.clone();
     let run = move || {
         let local = tokio::task::LocalSet::new();
-        for (peer, connector) in speaking {
-            local.spawn_local(speak(shared.clone(), peer, connector));
-        }
+        let connect = async {
+            while let Some((peer, connector)) = come.recv().await {
+                let own = shared.clone();
+                tokio::task::spawn_local(async move {
+                    let gone = peer.gone.clone();
+                    tokio::select! {
+                        () = speak(own, peer, connector) => {}
+                        () = gone.cancelled() => {}
+                    }
+                });
+            }
+        };
         local.block_on(&runtime, async {
             tokio::select! {
-                () = listen_for_members(listener, acceptor, shared) => {}
+                () = listen_for_members(listener, shared.clone()) => {}
+                () = connect => {}
                 () = shutdown.cancelled() => {}
             }
         });
     };
     let thread = std::thread::Builder::new().name("members".to_owned()).spawn(run)?;
-    Ok(Mesh { own, address, thread })
+    Ok(Mesh { own, address, newcomers, thread })
 }
 
 /// Whether the members can be told apart, and `me` is one of them: gives which.
@@ -259,7 +404,7 @@ fn check(me: u64, identity: &Identity, members: &[Member]) -> Result<(), String>
     }
 }
 
-async fn listen_for_members(listener: tokio::net::TcpListener, acceptor: TlsAcceptor, own: Arc<Own>) {
+async fn listen_for_members(listener: tokio::net::TcpListener, own: Arc<Own>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     let told = Rc::new(RefCell::new(String::new()));
     loop {
@@ -272,9 +417,10 @@ async fn listen_for_members(listener: tokio::net::TcpListener, acceptor: TlsAcce
             }
         };
         let Ok(place) = places.clone().try_acquire_owned() else { continue };
-        let (acceptor, own, told) = (acceptor.clone(), own.clone(), told.clone());
+        let acceptor = own.acceptor.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let (own, told) = (own.clone(), told.clone());
         tokio::task::spawn_local(async move {
-            let Err(error) = hear(&own, stream, &acceptor).await;
+            let Err(error) = connection::hear(&own, stream, &acceptor).await;
             let reason = error.to_string();
             // Said once, not at every attempt.
             if told.replace(reason.clone()) != reason {

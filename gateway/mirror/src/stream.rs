@@ -12,6 +12,8 @@ pub(crate) const SILENCE: Duration = Duration::from_secs(10);
 pub(crate) const KEYS: &str = "mirror_keys";
 /// The first pause before a side connects again, and the longest.
 pub(crate) const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
+/// What is said of the other side then.
+pub(crate) const SILENT: &str = "the other side says nothing";
 /// How often something is said.
 pub(crate) const BEAT: Duration = Duration::from_millis(500);
 
@@ -27,5 +29,5 @@ pub(crate) async fn read(stream: &mut (impl AsyncRead + Unpin), payload: &mut Ve
         stream.read_exact(payload).await?;
         Ok(head)
     };
-    timeout(SILENCE, read).await.map_err(|_| io::Error::other("the other side says nothing"))?
+    timeout(SILENCE, read).await.map_err(|_| io::Error::other(SILENT))?
 }

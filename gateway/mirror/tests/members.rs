@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a panic is a test's report")]
 
 use ringside_mirror::keys::{Fingerprint, Identity};
-use ringside_mirror::members::{Agreement, Member, Mesh, start};
+use ringside_mirror::members::{Agreement, Hear, Member, Mesh, start};
 use ringside_persist::quorum::Message;
 use ringside_persist::quorum::frame::{Entry, MessageType};
 use std::net::TcpListener;
@@ -64,7 +64,7 @@ impl Cluster {
         let shutdown = CancellationToken::new();
         let identity = &self.identities[id as usize - 1];
         let listen = self.members[id as usize - 1].address.parse().unwrap();
-        let mesh = start(listen, id, identity, members, agreement, deliver, shutdown.clone()).unwrap();
+        let mesh = start(listen, id, identity, members, agreement, hear(deliver), shutdown.clone()).unwrap();
         assert_eq!(mesh.address(), listen);
         Host { id, mesh, heard, shutdown }
     }
@@ -141,6 +141,11 @@ fn comes_to(what: &str, mut holds: impl FnMut() -> bool) {
         assert!(begun.elapsed() < Duration::from_secs(30), "{what}");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Hears messages, and has no files to give.
+fn hear(deliver: Box<dyn Fn(Message) + Send + Sync>) -> Hear {
+    Hear { deliver, orders: Box::new(|_, _| ()), give: Arc::new(|_| Err("there are no files".to_owned())) }
 }
 
 fn beat(from: u64, to: u64, commit: u64) -> Message {
@@ -259,7 +264,7 @@ fn one_that_has_another_number_is_told_so() {
     let shutdown = CancellationToken::new();
     let listen = "127.0.0.1:0".parse().unwrap();
     let identity = &cluster.identities[1];
-    let mesh = start(listen, 3, identity, &members, AGREED, Box::new(drop), shutdown.clone()).unwrap();
+    let mesh = start(listen, 3, identity, &members, AGREED, hear(Box::new(drop)), shutdown.clone()).unwrap();
     let wrong = Host { id: 3, mesh, heard, shutdown };
     wrong.comes_to_say(
         1,
@@ -369,7 +374,7 @@ fn members_that_do_not_go_together_are_refused() {
     let refused = |me: u64, members: &[Member]| {
         let listen = "127.0.0.1:0".parse().unwrap();
         let token = CancellationToken::new();
-        let started = start(listen, me, &cluster.identities[0], members, AGREED, Box::new(drop), token);
+        let started = start(listen, me, &cluster.identities[0], members, AGREED, hear(Box::new(drop)), token);
         let error = started.err().expect("refused");
         assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
         error.to_string()
@@ -391,4 +396,37 @@ fn members_that_do_not_go_together_are_refused() {
         said.starts_with("`cluster_members` names one key for members 2 and 3: each host makes"),
         "{said}"
     );
+}
+
+#[test]
+fn members_come_and_go_while_it_runs() {
+    let cluster = Cluster::new("come-and-go", 4);
+    let (three, four) = (&cluster.members[..3], &cluster.members[..]);
+    let hosts = [1, 2, 3].map(|id| cluster.start_as(id, three, AGREED));
+    let new = cluster.start(4);
+    new.comes_to_say(1, "must name key");
+    assert!(!hosts[0].mesh.send(beat(1, 4, 1)), "it is no member yet");
+    hosts[..2].iter().for_each(|host| host.mesh.follow(four).unwrap());
+    for host in &hosts[..2] {
+        host.is_connected(4);
+        new.is_connected(host.id);
+        host.reaches(&new);
+        new.reaches(host);
+    }
+    // One goes: the others neither speak to it nor hear it, whatever it thinks.
+    let without: Vec<_> = four.iter().filter(|member| member.id != 3).cloned().collect();
+    hosts[..2].iter().for_each(|host| host.mesh.follow(&without).unwrap());
+    assert!(
+        !hosts[0].mesh.send(beat(1, 3, 1)) && hosts[0].mesh.members().iter().all(|member| member.id != 3)
+    );
+    hosts[2].comes_to_say(1, "must name key");
+    while hosts[0].heard.try_recv().is_ok() {}
+    hosts[2].mesh.send(beat(3, 1, 1));
+    hosts[0].reaches(&new);
+    assert!(hosts[0].heard.recv_timeout(Duration::from_millis(300)).is_err());
+    // Under another key it is somebody else.
+    let other = vec![Member { key: cluster.identities[2].fingerprint(), ..without[2].clone() }];
+    hosts[0].mesh.follow(&[without[..2].to_vec(), other].concat()).unwrap();
+    comes_to("it is not connected", || !hosts[0].mesh.is_connected(4));
+    hosts.into_iter().chain([new]).for_each(Host::stop);
 }

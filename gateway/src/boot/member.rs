@@ -5,28 +5,35 @@
 
 use super::credentials;
 use super::error::BootError;
+use super::fetch::Files;
 use super::front::Front;
+use super::lanes::Lanes;
+use super::membership::Membership;
 use super::replica::{self, Following, Replica, Upstream};
 use super::stages::{Led, Origin, disk, persist_config};
 use crate::config::Config;
 use crate::metrics::Page;
+use crate::worker::cluster::{Ask, Port};
 use parking_lot::Mutex;
 use ringside_commands::clock::Clock;
 use ringside_commands::ingress::Lease;
 use ringside_core::engine::ENGINE_VERSION;
 use ringside_core::ids::Sequence;
 use ringside_mirror::keys::Identity;
-use ringside_mirror::members::{self, Agreement, Mesh};
+use ringside_mirror::members::{self, Agreement, Give, Hear, Member, Mesh};
 use ringside_persist::config::{PersistConfig, Term, mode_code};
 use ringside_persist::error::PersistError;
+use ringside_persist::quorum::install::Fetched;
 use ringside_persist::quorum::link::Link;
-use ringside_persist::quorum::node::{Membership, Node, Role};
+use ringside_persist::quorum::members::Members;
+use ringside_persist::quorum::node::{self, Node, Role};
 use ringside_persist::quorum::{Message, vote};
-use ringside_persist::storage::disk::{Disk, Lock};
+use ringside_persist::storage::disk::Lock;
 use ringside_persist::write::status::JournalStatus;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -44,8 +51,12 @@ enum Brought {
     Work,
     /// It is elected: the journal goes to a leader's engine.
     Lead(SyncSender<Arc<Link>>),
+    /// The files of another came, or not; nothing where they are not wanted any more.
+    Fetched(Result<Option<Fetched>, String>),
     /// It is to lead no more.
     HandOver,
+    /// An operator wants other members.
+    Ask(Ask),
     Stop,
 }
 
@@ -57,6 +68,8 @@ struct Told {
     batches: (u64, u64),
     sequence: Sequence,
     has_journal: bool,
+    /// The files of another are wanted.
+    is_fetching: bool,
     failure: Option<String>,
 }
 
@@ -68,7 +81,6 @@ struct Running {
     cluster: [u8; 16],
     journal: Arc<JournalStatus>,
     mesh: Arc<Mesh>,
-    others: Vec<u64>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -100,6 +112,14 @@ impl Upstream for Running {
         told.failure.is_some() || !matches!(told.role, Role::Follows(_))
     }
 
+    fn leader(&self) -> Option<(u64, u64)> {
+        let told = self.told();
+        match told.role {
+            Role::Follows(Some(leader)) => Some((leader, told.term)),
+            _ => None,
+        }
+    }
+
     fn figures(&self, page: &mut Page) {
         let told = self.told();
         page.gauge("ringside_cluster_term", "Term of the cluster that this member knows of", told.term);
@@ -118,7 +138,12 @@ impl Upstream for Running {
             "Batches in this member's journal that are not known to be agreed on",
             told.batches.0 - told.batches.1,
         );
-        let connected = self.others.iter().filter(|id| self.mesh.is_connected(**id)).count();
+        page.gauge(
+            "ringside_cluster_fetching",
+            "1 while this member is too far behind and fetches the files of another",
+            u8::from(told.is_fetching),
+        );
+        let connected = self.mesh.members().iter().filter(|member| self.mesh.is_connected(member.id)).count();
         page.gauge(
             "ringside_cluster_connected",
             "Other members that this one is connected to",
@@ -132,29 +157,105 @@ impl Upstream for Running {
     }
 }
 
-/// Carries `node` until it is stopped or its disk fails. `end` is called once it leads no more.
-fn carry(
-    mut node: Node,
+/// How long it waits to fetch files again that did not come.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Files of another on their way.
+struct Fetching {
+    cancelled: CancellationToken,
+    thread: JoinHandle<()>,
+}
+
+impl Fetching {
+    /// Begins to fetch everything up to batch `index`: from members that follow rather than from the one that leads, which has enough
+    /// to do.
+    fn begin(index: u64, carried: &Carried) -> std::io::Result<Fetching> {
+        let cancelled = CancellationToken::new();
+        let (files, mesh, told) = (carried.files.clone(), carried.mesh.clone(), carried.told.clone());
+        let (bring, token) = (carried.bring.clone(), cancelled.clone());
+        let sources = move || {
+            let leader = match told.lock().role {
+                Role::Follows(leader) => leader,
+                _ => None,
+            };
+            let mut sources = mesh.members();
+            sources.retain(|member| mesh.is_connected(member.id));
+            sources.sort_by_key(|member| Some(member.id) == leader);
+            sources
+        };
+        let run = move || {
+            let fetched = files.fetch(index, sources, &token);
+            // It is being stopped.
+            let _ = bring.send(Brought::Fetched(fetched));
+        };
+        let thread = std::thread::Builder::new().name("fetch".to_owned()).spawn(run)?;
+        Ok(Fetching { cancelled, thread })
+    }
+
+    fn end(self) {
+        self.cancelled.cancel();
+        // It panics where it was said why.
+        let _ = self.thread.join();
+    }
+}
+
+/// What carries a member works with.
+struct Carried {
+    bring: Sender<Brought>,
+    mesh: Arc<Mesh>,
+    told: Arc<Mutex<Told>>,
+    files: Arc<Files>,
+    lease: Arc<Lease>,
+    port: Arc<Port>,
+    /// Members as the settings name them.
+    settings: Vec<Member>,
+}
+
+/// Carries `node` until it is stopped or its disk fails. `end` is called once it leads no more, or another journal takes the place of
+/// its own.
+fn carry(mut node: Node, brought: &Receiver<Brought>, carried: &Carried, end: &dyn Fn()) {
+    let mut fetching = None;
+    let is_over = carry_on(&mut node, brought, carried, &mut fetching);
+    carried.port.taken_by(None);
+    carried.files.show(None);
+    if let Some(fetching) = fetching {
+        fetching.end();
+    }
+    drop(node);
+    if is_over {
+        end();
+    }
+}
+
+/// Whether it is over by itself.
+fn carry_on(
+    node: &mut Node,
     brought: &Receiver<Brought>,
-    bring: &Sender<Brought>,
-    mesh: &Mesh,
-    told: &Mutex<Told>,
-    lease: &Lease,
-    end: &dyn Fn(),
-) {
+    carried: &Carried,
+    fetching: &mut Option<Fetching>,
+) -> bool {
     let mut next = Instant::now() + TICK;
+    let mut fetch_at = next;
+    let mut membership = Membership::new(carried.port.clone(), &carried.settings);
+    let bring = carried.bring.clone();
+    carried.port.taken_by(Some(Box::new(move |ask| {
+        // It is being stopped, and whoever asked is told so.
+        let _ = bring.send(Brought::Ask(ask));
+    })));
     loop {
         let wait = next.saturating_duration_since(Instant::now());
         let first = match brought.recv_timeout(wait) {
             Ok(first) => Some(first),
             Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => return,
+            Err(RecvTimeoutError::Disconnected) => return false,
         };
-        node.set_time(lease.now_ms());
+        let mut failure = None;
+        node.set_time(carried.lease.now_ms());
         for one in first.into_iter().chain(brought.try_iter()) {
             match one {
                 Brought::Message(message) => node.step(message),
                 Brought::Work => {}
+                Brought::Ask(ask) => membership.ask(node, ask),
                 Brought::HandOver => {
                     if !node.hand_over() {
                         tracing::warn!("there is nobody to hand the lead over to");
@@ -162,7 +263,7 @@ fn carry(
                 }
                 Brought::Lead(answer) => {
                     if matches!(node.role(), Role::Elected(_)) {
-                        let bring = bring.clone();
+                        let bring = carried.bring.clone();
                         let wake = move || {
                             // It is stopped, and so will be whoever wakes it.
                             let _ = bring.send(Brought::Work);
@@ -170,7 +271,26 @@ fn carry(
                         let _ = answer.send(node.lead(Box::new(wake)));
                     }
                 }
-                Brought::Stop => return,
+                Brought::Fetched(fetched) => {
+                    if let Some(fetching) = fetching.take() {
+                        fetching.end();
+                    }
+                    fetch_at = Instant::now() + PAUSE;
+                    match fetched {
+                        Ok(Some(fetched)) => match node.adopt(&fetched) {
+                            Ok(true) => tracing::info!(
+                                sequence = fetched.sequence,
+                                snapshot = fetched.snapshot,
+                                "the journal of another member takes the place of this one's"
+                            ),
+                            Ok(false) => tracing::info!("what was fetched does not reach far enough"),
+                            Err(error) => failure = Some(error.to_string()),
+                        },
+                        Ok(None) => {}
+                        Err(reason) => tracing::warn!(%reason, "the files of another member are not taken"),
+                    }
+                }
+                Brought::Stop => return false,
             }
         }
         let mut late = 0;
@@ -183,21 +303,33 @@ fn carry(
         }
         let worked = node.work();
         // Before others are told of what ends it.
-        lease.set(node.lease_until_ms());
+        carried.lease.set(node.lease_until_ms());
         for message in node.messages() {
             let to = message.to;
-            if !mesh.send(message) {
+            if !carried.mesh.send(message) {
                 node.is_unreachable(to);
             }
         }
-        let failure = worked.err().map(|error| error.to_string());
-        let now = tell(&node, failure.clone());
+        let failure = failure.or_else(|| worked.err().map(|error| error.to_string()));
+        let now = tell(node, failure.clone());
         let is_over = matches!(now.role, Role::Ended) || failure.is_some();
-        *told.lock() = now;
+        *carried.told.lock() = now;
         if is_over {
-            drop(node);
-            end();
-            return;
+            return true;
+        }
+        carried.files.show(Some(node));
+        membership.work(node, &carried.mesh);
+        match (node.wants(), &fetching) {
+            (Some(index), None) if Instant::now() >= fetch_at => match Fetching::begin(index, carried) {
+                Ok(begun) => *fetching = Some(begun),
+                Err(error) => {
+                    tracing::error!(%error, "files cannot be fetched");
+                    fetch_at = Instant::now() + PAUSE;
+                }
+            },
+            // It says so.
+            (None, Some(begun)) => begun.cancelled.cancel(),
+            _ => {}
         }
     }
 }
@@ -209,6 +341,7 @@ fn tell(node: &Node, failure: Option<String>) -> Told {
         batches: node.batches(),
         sequence: node.sequence(),
         has_journal: node.has_journal(),
+        is_fetching: node.wants().is_some(),
         failure,
     }
 }
@@ -226,14 +359,25 @@ pub(super) fn run(
     let Some(listen) = config.cluster_listen else { unreachable!("settings are checked together") };
     let identity = Identity::of(&config.data_dir).map_err(BootError::Mirror)?;
     let persist = persist_config(config, clock);
-    let files = Arc::new(disk(&persist)?);
-    let cluster = vote::read(files.as_ref())?.cluster;
+    let disk = Arc::new(disk(&persist)?);
+    let cluster = vote::read(disk.as_ref())?.cluster;
     let agreement = Agreement {
         cluster,
         engine_version: ENGINE_VERSION,
         mode: mode_code(persist.mode),
         segment_len: persist.segment_len,
     };
+    let files = Arc::new(Files {
+        config: config.clone(),
+        member,
+        identity: identity.clone(),
+        agreement,
+        taken: taken.clone(),
+        disk,
+        persist: persist.clone(),
+        shown: Mutex::default(),
+        given: AtomicU64::new(0),
+    });
     // Of the opening that runs: messages that come between two of them are sent again.
     let inbox: Arc<Mutex<Option<Sender<Brought>>>> = Arc::default();
     let deliver = {
@@ -245,6 +389,15 @@ pub(super) fn run(
             }
         })
     };
+    let give: Arc<Give> = {
+        let files = files.clone();
+        Arc::new(move |wanted| files.give(wanted))
+    };
+    let lanes = Arc::new(Lanes::new(clock.now_ns().cast_unsigned() ^ member << 56));
+    let orders = {
+        let lanes = lanes.clone();
+        Box::new(move |from, orders| lanes.hear(from, &orders))
+    };
     let connected = CancellationToken::new();
     let mesh = members::start(
         listen,
@@ -252,13 +405,25 @@ pub(super) fn run(
         &identity,
         &config.cluster_members,
         agreement,
-        deliver,
+        Hear { deliver, orders, give },
         connected.clone(),
     );
     let mesh = Arc::new(mesh.map_err(BootError::Mirror)?);
+    lanes.go_by(&mesh);
     let lease = Arc::new(Lease::default());
-    let (files, persist, mesh_of) = (&files, &persist, &mesh);
-    let part = Part { config, clock, member, taken, files, persist, mesh: mesh_of, lease: &lease };
+    let port = Arc::new(Port::default());
+    let part = Part {
+        config,
+        clock,
+        member,
+        taken,
+        files: &files,
+        persist: &persist,
+        mesh: &mesh,
+        lease: &lease,
+        port: &port,
+        lanes: &lanes,
+    };
     let (mut front, mut ready) = (None, Some(ready));
     let mut ended = Ok(());
     while ended.is_ok() && !shutdown.is_cancelled() {
@@ -284,10 +449,12 @@ struct Part<'a> {
     clock: &'a Clock,
     member: u64,
     taken: &'a Lock,
-    files: &'a Arc<Disk>,
+    files: &'a Arc<Files>,
     persist: &'a PersistConfig,
     mesh: &'a Arc<Mesh>,
     lease: &'a Arc<Lease>,
+    lanes: &'a Arc<Lanes>,
+    port: &'a Arc<Port>,
 }
 
 impl Part<'_> {
@@ -302,6 +469,15 @@ impl Part<'_> {
     ) -> Result<(), BootError> {
         let role = shutdown.child_token();
         let running = Arc::new(self.open(&role)?);
+        match self.files.take_over_archive(running.sequence()) {
+            Ok(false) => {}
+            // What reads the one that was there is closed with what answers from it.
+            Ok(true) => front.take().map_or(Ok(()), |mut front| front.stop())?,
+            Err(error) => {
+                running.stop();
+                return Err(error.into());
+            }
+        }
         *inbox.lock() = Some(running.bring.clone());
         let mut told = move |address: SocketAddr| {
             if let Some(ready) = ready.take() {
@@ -312,8 +488,12 @@ impl Part<'_> {
             Some(front) => front,
             none => {
                 let side = credentials::held(&self.persist.directory)?;
-                let front = none.insert(Front::open(self.config, self.clock, &side, shutdown, out)?);
+                // It may be ended, and another opened.
+                let serving = shutdown.child_token();
+                let front = none.insert(Front::open(self.config, self.clock, &side, &serving, out)?);
                 front.shared.phase.leased(self.lease.clone());
+                // It is the first.
+                let _ = front.shared.cluster.set(self.port.clone());
                 front
             }
         };
@@ -330,10 +510,17 @@ impl Part<'_> {
                     break self.lead(front, &running, term, following, &role, out, &mut told);
                 }
                 // It was elected, and others were before it could begin.
-                Role::Follows(_) => drop(following.and_then(Following::take)),
-                Role::Leads | Role::Ended => break Ok(()),
+                Role::Follows(_) => {
+                    drop(following.and_then(Following::take));
+                    self.lanes.end(&front.shared, false);
+                }
+                Role::Leads | Role::Ended => {
+                    drop(following.and_then(Following::take));
+                    break Ok(());
+                }
             };
         };
+        self.lanes.end(&front.shared, false);
         let failure = running.told().failure;
         running.stop();
         match failure {
@@ -343,34 +530,41 @@ impl Part<'_> {
     }
 
     fn open(&self, role: &CancellationToken) -> Result<Running, PersistError> {
-        let membership = Membership {
+        let membership = node::Membership {
             member: self.member,
-            voters: self.config.cluster_members.iter().map(|member| member.id).collect(),
+            members: Members::of_settings(self.config.cluster_members.iter().map(Member::as_agreed)),
             // Each start waits as long as no other.
             seed: self.clock.now_ns().cast_unsigned() ^ self.member << 56,
         };
-        let files = self.files.clone();
-        let node = Node::open(files, self.taken.clone(), self.persist, ENGINE_VERSION, &membership, true)?;
+        let disk = self.files.disk.clone();
+        let node = Node::open(disk, self.taken.clone(), self.persist, ENGINE_VERSION, &membership, true)?;
         let told = Arc::new(Mutex::new(tell(&node, None)));
         let (cluster, journal) = (node.cluster(), node.status());
         let (bring, brought) = channel();
-        let (role, mesh) = (role.clone(), self.mesh.clone());
-        let (theirs, said) = (bring.clone(), told.clone());
-        let others = membership.voters.into_iter().filter(|id| *id != self.member).collect();
+        let role = role.clone();
+        let carried = Carried {
+            bring: bring.clone(),
+            mesh: self.mesh.clone(),
+            told: told.clone(),
+            files: self.files.clone(),
+            lease: self.lease.clone(),
+            port: self.port.clone(),
+            settings: self.config.cluster_members.clone(),
+        };
         let lease = self.lease.clone();
         let run = move || {
-            carry(node, &brought, &theirs, &mesh, &said, &lease, &|| role.cancel());
+            carry(node, &brought, &carried, &|| role.cancel());
             lease.set(0);
         };
         let thread = std::thread::Builder::new().name("quorum".to_owned()).spawn(run);
         let thread = thread.map_err(|cause| PersistError::Member { reason: cause.to_string() })?;
         let (mesh, thread) = (self.mesh.clone(), Mutex::new(Some(thread)));
-        Ok(Running { member: self.member, bring, told, cluster, journal, mesh, others, thread })
+        Ok(Running { member: self.member, bring, told, cluster, journal, mesh, thread })
     }
 
     fn replica(&self, running: &Arc<Running>) -> Replica {
-        let (upstream, files) = (running.clone(), self.files.clone());
-        Replica { upstream, files, journal: running.journal.clone() }
+        let (upstream, files) = (running.clone(), self.files.disk.clone());
+        Replica { upstream, files, journal: running.journal.clone(), lanes: Some(self.lanes.clone()) }
     }
 
     /// Serves reads until it is elected, or there is nothing more to follow.
@@ -384,7 +578,7 @@ impl Part<'_> {
         let greet = |address| {
             format!(
                 "ringside: member {} of     a cluster of {}; it follows from sequence {}\n\
-                 ringside: answers on      http://{address}/api/v1: reads alone, at the sequence that each answer names",
+                 ringside: answers on      http://{address}/api/v1: reads at the sequence that each answer names; orders go to the one that leads",
                 self.member,
                 self.config.cluster_members.len(),
                 running.sequence()
@@ -415,8 +609,9 @@ impl Part<'_> {
         // It may have lost meanwhile: then there is no answer, and it follows again.
         let Ok(link) = link.recv_timeout(Duration::from_secs(1)) else { return Ok(()) };
         let _ = writeln!(out, "ringside: member {} leads in term {}", self.member, term.number);
-        let (files, taken) = (self.files.clone(), self.taken.clone());
-        let led = Led { term, link, files, taken, upstream: running.clone() };
+        let (files, taken) = (self.files.disk.clone(), self.taken.clone());
+        let (upstream, lanes) = (running.clone(), self.lanes.clone());
+        let led = Led { term, link, files, taken, upstream, lanes };
         match super::lead(front, Origin::Followed(followed, keeping, &led), role, out, ready) {
             Err(BootError::Lost) => Ok(()),
             Err(_) if led.link.is_lost() && running.told().failure.is_none() => Ok(()),

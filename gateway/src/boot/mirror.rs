@@ -87,7 +87,7 @@ pub(super) fn run(
             identity.fingerprint()
         )
     };
-    let replica = Replica { upstream, files, journal };
+    let replica = Replica { upstream, files, journal, lanes: None };
     let side = credentials::held(&persist.directory)?;
     let mut front = Front::open(config, clock, &side, &shutdown, out)?;
     drop(side);

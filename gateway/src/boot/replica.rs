@@ -1,9 +1,10 @@
-//! Serves reads and streams from a journal that another host writes: runs the second engine hot on it, and shows what that says. Takes no
-//! commands: of those the leader would know nothing.
+//! Serves reads and streams from a journal that another host writes: runs the second engine hot on it, and shows what that says. Commands it
+//! takes for the one that leads a cluster ([`super::lanes`]); a mirror takes none.
 
 use super::error::BootError;
 use super::front::Front;
 use super::keeper::Keeper;
+use super::lanes::{Carrier, Lanes};
 use super::stages::{archive, engine_config, open_history, persist_config};
 use super::tell_of_follower;
 use crate::egress::{Fanout, Listener};
@@ -42,6 +43,9 @@ pub(super) struct Shown {
     archiver: Archiver,
     fanout: Fanout,
     shared: Arc<Shared>,
+    /// Of those whose orders are decided elsewhere, and the last change of them that was heard of.
+    lanes: Option<Arc<Lanes>>,
+    change: u64,
     /// The last command there was at the start: nobody is told of those before.
     begun_at: Sequence,
     /// The last command of which something is kept for user streams.
@@ -52,6 +56,9 @@ pub(super) struct Shown {
 impl Shown {
     /// Shows all of it.
     pub(super) fn show(&mut self) {
+        if let Some(routes) = self.lanes.as_ref().and_then(|lanes| lanes.routes(&mut self.change)) {
+            self.fanout.answer(routes);
+        }
         self.fanout.show();
     }
 
@@ -126,6 +133,10 @@ pub(super) trait Upstream: Send + Sync {
     fn sequence(&self) -> Sequence;
     /// Whether nothing is written here any more, or reads are not to be served any more.
     fn is_over(&self) -> bool;
+    /// Number of the one that leads, and its term, where this one follows and may take orders for it.
+    fn leader(&self) -> Option<(u64, u64)> {
+        None
+    }
     /// Its own figures.
     fn figures(&self, page: &mut Page);
     /// Where it is this host that writes, and others can: one of them is to, as soon as it has everything.
@@ -137,6 +148,8 @@ pub(super) struct Replica {
     pub(super) upstream: Arc<dyn Upstream>,
     pub(super) files: Arc<Disk>,
     pub(super) journal: Arc<JournalStatus>,
+    /// By which orders go to the one that leads.
+    pub(super) lanes: Option<Arc<Lanes>>,
 }
 
 /// What the page of figures shows.
@@ -173,17 +186,20 @@ pub(super) struct Following {
     status: Arc<FollowerStatus>,
     running: Running,
     keeping: Running,
+    carrying: Option<Running>,
 }
 
 impl Following {
     /// Ends it: everything that may be shown is replayed, and a snapshot made of it.
     pub(super) fn end(self) {
+        self.carrying.map(Running::join);
         self.running.join();
         self.keeping.join();
     }
 
     /// Takes it from its thread as it is, unless it has failed; what is kept is kept on.
     pub(super) fn take(self) -> Option<(Follower<Engine, Shown>, Running)> {
+        self.carrying.map(Running::join);
         let follower = self.lent.take();
         self.running.join();
         follower.filter(|_| !self.status.is_failed()).map(|follower| (follower, self.keeping))
@@ -214,7 +230,7 @@ pub(super) fn serve(
     while !shared.edge.shutdown.is_cancelled() && !upstream.is_over() {
         if !is_started && upstream.journal_id().is_some() {
             is_started = true;
-            match follower(&shared, replica).and_then(|made| follow(&shared, made)) {
+            match follower(&shared, replica).and_then(|made| follow(&shared, replica, made)) {
                 Ok(started) => {
                     let _ = engine.set(started.status.clone());
                     following = Some(started);
@@ -249,7 +265,7 @@ pub(super) fn follower(
     shared: &Arc<Shared>,
     replica: &Replica,
 ) -> Result<(Follower<Engine, Shown>, Running), BootError> {
-    let (config, Replica { upstream, files, journal }) = (&shared.config, replica);
+    let (config, Replica { upstream, files, journal, lanes }) = (&shared.config, replica);
     let Some(journal_id) = upstream.journal_id() else { return Err(BootError::Lost) };
     let last = upstream.sequence();
     let mut keeper = Keeper::open(config, &shared.clock, &shared.registry);
@@ -259,6 +275,8 @@ pub(super) fn follower(
         archiver,
         fanout: Fanout::new(shared.views.clone(), Vec::new()),
         shared: shared.clone(),
+        lanes: lanes.clone(),
+        change: 0,
         begun_at: last,
         kept: keeper.mark(),
         is_live: false,
@@ -275,12 +293,19 @@ pub(super) fn follower(
 
 /// Starts it.
 fn follow(
-    shared: &Shared,
+    shared: &Arc<Shared>,
+    replica: &Replica,
     (follower, keeping): (Follower<Engine, Shown>, Running),
 ) -> Result<Following, BootError> {
     open_history(shared)?;
     let (status, lent) = (follower.status(), Lent::new(follower));
     let runner = Runner { name: "follower".to_owned(), wait: Wait::Sleep, ..Runner::default() };
     let running = runner.spawn(vec![Box::new(lent.clone())]).map_err(BootError::Thread)?;
-    Ok(Following { lent, status, running, keeping })
+    let mut carrying = None;
+    if let Some(lanes) = &replica.lanes {
+        let carrier = Carrier::new(lanes.clone(), shared.clone(), replica.upstream.clone(), status.clone());
+        let runner = Runner { name: "carrier".to_owned(), wait: Wait::Sleep, ..Runner::default() };
+        carrying = Some(runner.spawn(vec![Box::new(carrier)]).map_err(BootError::Thread)?);
+    }
+    Ok(Following { lent, status, running, keeping, carrying })
 }

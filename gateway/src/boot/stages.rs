@@ -10,6 +10,7 @@
 
 use super::error::BootError;
 use super::keeper::{Keeper, Teller};
+use super::lanes::{self, Lanes};
 use super::replica::{Shown, Upstream};
 use crate::config::{Acknowledge, Config, StorageKind, Threading, WaitKind};
 use crate::egress::{Egress, Listener};
@@ -318,6 +319,8 @@ pub(super) struct Led {
     pub(super) taken: Lock,
     /// Its own figures.
     pub(super) upstream: Arc<dyn Upstream>,
+    /// By which it takes orders of others.
+    pub(super) lanes: Arc<Lanes>,
 }
 
 impl<'a> Origin<'a> {
@@ -409,6 +412,8 @@ impl<'a> Rebuilt<'a> {
         let opening = recovered.opening;
         recovered.engine.apply(&opening, &mut FoldSink(&mut shown));
         shown.show();
+        // What others decided of its own orders is told; what is left is in no journal.
+        led.lanes.end(shared, true);
         let listeners = shown.into_listeners();
         Ok(Rebuilt { recovered, views: None, listeners, keeping, led: Some(led), begun })
     }
@@ -517,14 +522,16 @@ impl Stages {
         let (mut input_gauges, journal_gauge, output_gauge) =
             (Vec::new(), journal_in.gauge(), output_in.gauge());
         let mut inputs = Vec::new();
-        let mut lanes = Vec::new();
+        let mut own_lanes = Vec::new();
+        let sources = if led.is_some() { lanes::OF_A_TERM } else { LANES };
+        let first_source = recovered.report.epoch.wrapping_mul(sources);
         for lane in 0..ports.len() as u32 {
             let (producer, consumer) = make_ring::<Command>(config.input_ring_slots, 1, wait)?;
             let reserved = config.input_ring_slots * config.input_ring_reserve_percent as usize / 100;
-            let source = recovered.report.epoch.wrapping_mul(LANES) + lane + 1;
+            let source = first_source + lane + 1;
             input_gauges.push(producer.gauge());
             inputs.push(consumer);
-            lanes.push(CommandProducer {
+            own_lanes.push(CommandProducer {
                 producer,
                 source,
                 reserved,
@@ -533,8 +540,18 @@ impl Stages {
                 at_first: None,
             });
         }
-        let routes = lanes.iter().zip(ports).map(|(lane, port)| (lane.source, port.clone())).collect();
-        let own = lanes.pop().expect("the process has a port");
+        if let Some(led) = led {
+            let mut rings = Vec::new();
+            for _ in 0..lanes::MEMBERS {
+                let (producer, consumer) = make_ring::<Command>(config.input_ring_slots, 1, wait)?;
+                inputs.push(consumer);
+                rings.push(producer);
+            }
+            let of_others = (first_source + LANES, first_source.saturating_add(lanes::OF_A_TERM - 1));
+            led.lanes.lead(u64::from(led.term.number), shared.phase.clone(), rings, of_others);
+        }
+        let routes = own_lanes.iter().zip(ports).map(|(lane, port)| (lane.source, port.clone())).collect();
+        let own = own_lanes.pop().expect("the process has a port");
 
         let mut own_bells = vec![output_in.room_doorbell(), output_out.doorbell()];
         if shares_journaller(config) {
@@ -691,7 +708,7 @@ impl Stages {
                 .collect(),
             unpinned: warnings.len(),
         };
-        for (mut lane, port) in lanes.into_iter().zip(ports) {
+        for (mut lane, port) in own_lanes.into_iter().zip(ports) {
             if is_invoked(config) {
                 lane.invoker = Some(matching.invoker());
                 // Its clients wait while another thread has its processor, as they do for the stages' own thread.

@@ -139,12 +139,13 @@ impl Value for Vec<Fingerprint> {
 }
 
 /// Whether this is a host, a name or an address, and a port.
-pub(super) fn is_host_and_port(text: &str) -> bool {
+pub(crate) fn is_host_and_port(text: &str) -> bool {
     let split = text.rsplit_once(':');
     split.is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
 }
 
-fn member(text: &str) -> Result<Member, Wanted> {
+/// A member of a cluster.
+pub(crate) fn member(text: &str) -> Result<Member, Wanted> {
     let parts = text.split_once('@').and_then(|(id, rest)| Some((id, rest.rsplit_once('=')?)));
     let (id, (address, key)) =
         parts.ok_or(Wanted("members as NUMBER@HOST:PORT=KEY, such as 1@10.0.0.1:7071=KEY"))?;

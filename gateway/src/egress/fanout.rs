@@ -49,11 +49,9 @@ impl Fanout {
     /// `ports` are the workers' by the source number of their lane; commands of other sources get no reply. `views` must show everything
     /// before the first event that is taken.
     pub fn new(views: Arc<SharedViews>, ports: Vec<(u32, Arc<ReplyQueue>)>) -> Fanout {
-        let ports =
-            ports.into_iter().map(|(source, port)| Destination { source, port, is_waiting: false }).collect();
-        Fanout {
+        let mut fanout = Fanout {
             views,
-            ports,
+            ports: Vec::new(),
             listeners: Vec::new(),
             events: Vec::new(),
             taken: 0,
@@ -62,7 +60,15 @@ impl Fanout {
             expected: 0,
             prepared: 0,
             figures: None,
-        }
+        };
+        fanout.answer(ports);
+        fanout
+    }
+
+    /// From now on replies go to these.
+    pub fn answer(&mut self, ports: Vec<(u32, Arc<ReplyQueue>)>) {
+        let of = |(source, port)| Destination { source, port, is_waiting: false };
+        self.ports = ports.into_iter().map(of).collect();
     }
 
     /// Takes address space for a command of so many events, which come on such pages: so they are not moved as they become more.

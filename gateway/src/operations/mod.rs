@@ -34,6 +34,7 @@ pub fn page(shared: &Shared) -> Vec<u8> {
         ("running", EngineState::Running),
         ("halted", EngineState::Halted),
         ("mirror", EngineState::Mirror),
+        ("carrying", EngineState::Carrying),
     ] {
         page.sample(&[("phase", word)], u64::from(phase == is));
     }
@@ -55,7 +56,7 @@ pub fn page(shared: &Shared) -> Vec<u8> {
 pub static PROBES: [(&str, Probe); 4] = [
     ("/livez", |_| (true, "alive\n")),
     ("/livez/reads", |shared| match shared.phase.get() {
-        EngineState::Running | EngineState::Mirror => (true, "reads\n"),
+        EngineState::Running | EngineState::Mirror | EngineState::Carrying => (true, "reads\n"),
         EngineState::Disabled | EngineState::Restarting | EngineState::Halted => (false, "no reads\n"),
     }),
     ("/readyz", |shared| match shared.phase.takes_orders() && !is_stopping(shared) {

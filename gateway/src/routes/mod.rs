@@ -49,6 +49,7 @@ pub static ROUTES: &[&[Route]] = &[
     api::account::approval::ROUTES,
     api::account::chain::ROUTES,
     api::account::clock::ROUTES,
+    api::account::cluster::ROUTES,
     api::account::proof::ROUTES,
     api::account::token::ROUTES,
     api::auth::ROUTES,

@@ -3,6 +3,7 @@
 pub mod adl_ranking;
 pub mod alone;
 pub mod approvals;
+pub mod cluster;
 pub mod edge;
 pub mod idempotency_cache;
 
@@ -25,8 +26,8 @@ use ringside_commands::ingress::{EngineState, Ingress, ReplyQueue, SharedEngineS
 use ringside_core::ids::{AccountId, Address, Sequence};
 use ringside_views::archive::History;
 use ringside_views::{MarketReader, SharedViews};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// What all worker threads share.
 pub struct Shared {
@@ -66,6 +67,8 @@ pub struct Shared {
     pub idempotency_cache: IdempotencyCache,
     /// Places in the auto-deleveraging order.
     pub ranks: Ranks,
+    /// The cluster that this host is a member of.
+    pub cluster: OnceLock<Arc<cluster::Port>>,
     /// What outside sources last said.
     pub quotes: Arc<Quotes>,
     /// Which feeds there are.
@@ -81,7 +84,7 @@ pub struct Shared {
 impl Accounts for Shared {
     fn is_of(&self, account: AccountId, address: &Address) -> Option<bool> {
         match self.phase.get() {
-            EngineState::Running | EngineState::Halted | EngineState::Mirror => {
+            EngineState::Running | EngineState::Halted | EngineState::Mirror | EngineState::Carrying => {
                 Some(self.views.read().accounts().address(account) == Some(address))
             }
             EngineState::Restarting | EngineState::Disabled => None,
@@ -125,6 +128,7 @@ impl Shared {
             sessions,
             idempotency_cache,
             ranks,
+            cluster: OnceLock::new(),
             quotes,
             feeds,
             drafts: tokio::sync::Mutex::new(()),
@@ -150,7 +154,7 @@ impl Shared {
     /// On a mirror, and on a member of a cluster that leads: the last command that the views show.
     pub fn shown(&self) -> Option<Sequence> {
         let is_one_of_several = match self.phase.get() {
-            EngineState::Mirror => true,
+            EngineState::Mirror | EngineState::Carrying => true,
             EngineState::Running => self.config.cluster_member.is_some(),
             EngineState::Disabled | EngineState::Restarting | EngineState::Halted => false,
         };

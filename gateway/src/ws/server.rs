@@ -73,7 +73,7 @@ fn check_shown(call: &Call) -> Result<(), Error> {
 /// Refuses where the engine takes no commands.
 pub(super) fn check_phase(call: &Call) -> Result<(), Error> {
     match call.worker.ingress.phase() {
-        EngineState::Running => Ok(()),
+        EngineState::Running | EngineState::Carrying => Ok(()),
         EngineState::Restarting => Err(refusal::ENGINE_RESTARTING.into()),
         EngineState::Disabled | EngineState::Halted | EngineState::Mirror => {
             Err(refusal::ENGINE_DISABLED.into())

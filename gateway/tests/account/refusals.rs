@@ -13,10 +13,12 @@ use ringside_commands::ingress::EngineState;
 use ringside_core::command::{Command, ListPerpetual};
 use ringside_core::ids::padded;
 use ringside_gateway::config::Value as Setting;
+use ringside_gateway::worker::cluster::{Port, Sight};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The table of `account.md` 1, and the code of 13.
@@ -42,6 +44,7 @@ const UNPROVEN: (u16, &str, &str) = (
     "two operators decide this, each by a key of their own: the administrator's key and X-Operator count as neither",
 );
 const NO_MARKET: (u16, &str, &str) = (404, "SYMBOL_NOT_FOUND", "there is no such market");
+const NO_CLUSTER: (u16, &str, &str) = (404, "NOT_FOUND", "this host is of no cluster");
 const PREVIEW: (&str, &str) = ("POST", "/orders/preview");
 const WITHDRAW: (&str, &str) = ("POST", "/withdraw/request");
 const MODE: (&str, &str) = ("POST", "/api/v1/account/margin-mode");
@@ -364,6 +367,7 @@ fn operators(produced: &mut Produced) {
         produced.request(exchange, request, &admin(), &body, (status, code, &text));
     }
     tokens(produced, exchange);
+    cluster(produced, exchange);
     produced.request(exchange, index, &admin(), r#"{"symbol":"NONE"}"#, NO_MARKET);
     let state = |state: &str| format!(r#"{{"state":"{state}","confirm":true}}"#);
     produced.request(
@@ -400,6 +404,32 @@ fn operators(produced: &mut Produced) {
     produced.request(exchange, market, &admin(), &state("TRADING"), closed);
     // Where there is no perpetual market there is no margin to credit.
     produced.request(&mut Exchange::start(), credit, &admin(), &credited("1"), NO_MARKET);
+}
+
+fn cluster(produced: &mut Produced, exchange: &mut Exchange) {
+    let key = "22".repeat(32);
+    let whom = format!(r#"{{"member":4,"address":"10.0.0.4:7071","key":"{key}"}}"#);
+    let changes = ["add", "remove", "transfer"].map(|what| format!("/admin/cluster/{what}"));
+    let (status, code, text) = invalid("member");
+    for path in &changes {
+        produced.request(exchange, ("POST", path), &admin(), "{}", (status, code, &text));
+        produced.request(exchange, ("POST", path), &admin(), &whom, NO_CLUSTER);
+    }
+    produced.request(exchange, ("GET", "/admin/cluster"), &admin(), "", NO_CLUSTER);
+    for (name, wrong) in [("address", "10.0.0.4"), ("key", "22")] {
+        let right = if name == "key" { key.as_str() } else { "10.0.0.4:7071" };
+        let (status, code, text) = invalid(name);
+        let body = whom.replace(&format!(r#""{right}""#), &format!(r#""{wrong}""#));
+        produced.request(exchange, ("POST", &changes[0]), &admin(), &body, (status, code, &text));
+    }
+    let (port, reason) = (Port::default(), "another change is under way");
+    port.show(Sight::default());
+    port.taken_by(Some(Box::new(move |ask| drop(ask.answer.send(Err(reason.to_owned()))))));
+    assert!(exchange.shared.cluster.set(Arc::new(port)).is_ok());
+    for path in &changes {
+        let unchanged = (409, "CLUSTER_UNCHANGED", reason);
+        produced.request(exchange, ("POST", path), &admin(), &whom, unchanged);
+    }
 }
 
 fn tokens(produced: &mut Produced, exchange: &mut Exchange) {

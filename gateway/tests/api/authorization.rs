@@ -138,6 +138,11 @@ static LINES: &[Line] = &[
     line(Asks::Admin, "GET", "/admin/bans", "/admin/bans", "", 200, Other::Nobody),
     line(Asks::Admin, "GET", "/admin/clock", "/admin/clock", "", 200, Other::Nobody),
     line(Asks::Admin, "POST", "/admin/clock/accept", "/admin/clock/accept", r#"{"distance_ms":9000}"#, 409, Other::Nobody),
+    // This stage is of no cluster.
+    line(Asks::Admin, "GET", "/admin/cluster", "/admin/cluster", "", 404, Other::Nobody),
+    line(Asks::Admin, "POST", "/admin/cluster/add", "/admin/cluster/add", "{}", 400, Other::Nobody),
+    line(Asks::Admin, "POST", "/admin/cluster/remove", "/admin/cluster/remove", r#"{"member":1}"#, 404, Other::Nobody),
+    line(Asks::Admin, "POST", "/admin/cluster/transfer", "/admin/cluster/transfer", r#"{"member":1}"#, 404, Other::Nobody),
     line(Asks::Admin, "GET", "/admin/tokens", "/admin/tokens", "", 200, Other::Nobody),
     line(Asks::Admin, "POST", "/admin/tokens", "/admin/tokens", "{}", 400, Other::Nobody),
     line(Asks::Admin, "POST", "/api/v1/admin/tokens", "/api/v1/admin/tokens", "{}", 400, Other::Nobody),

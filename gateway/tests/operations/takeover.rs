@@ -3,6 +3,7 @@
 use crate::cluster::{Cluster, HOSTS, order};
 use crate::process::{log_in, stop, trade, try_request};
 use crate::resume::{frames, listen, numbers};
+use serde_json::json;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -51,7 +52,7 @@ fn comes_to(cluster: &Cluster, what: &str, mut holds: impl FnMut() -> bool) {
 #[test]
 fn a_leader_that_stops_hands_over_and_connections_go_on() {
     const DEPTH: &str = "/api/v1/spot/depth?symbol=DFUSDT";
-    let cluster = Cluster::new("takeover");
+    let cluster = Cluster::new("takeover", &[]);
     (0..HOSTS).for_each(|host| cluster.start(host));
     let first = cluster.leader();
     let [_, buyer] = trade(&cluster.address(first));
@@ -95,6 +96,29 @@ fn a_leader_that_stops_hands_over_and_connections_go_on() {
     let told = sockets.each_mut().map(|socket| frames(socket, 2));
     assert!(told[0] == told[1] && told[0] == told[2], "{told:#?}");
     let last = *numbers(&told[0]).iter().max().unwrap();
+
+    // An order to a follower is the leader's, answered and told of where it was taken.
+    let mut numbers_before = last;
+    for host in others {
+        comes_to(&cluster, "orders are carried", || {
+            matches!(try_request(&cluster.address(host), "GET", "/readyz", &[], ""), Ok((200, _)))
+        });
+        let begun = Instant::now();
+        let (status, carried) = order(&cluster.address(host), &buyer).unwrap();
+        assert_eq!(status, 200, "{carried}");
+        eprintln!("an order to a follower: {:?}", begun.elapsed());
+        let told = sockets.each_mut().map(|socket| frames(socket, 2));
+        assert!(told[0] == told[1] && told[0] == told[2], "{told:#?}");
+        assert!(numbers(&told[0]).iter().all(|number| *number > numbers_before));
+        numbers_before = *numbers(&told[0]).iter().max().unwrap();
+        // It has no leader's answer for what it is not to decide: a refusal comes the same way.
+        let wrong = json!({"symbol": "DFUSDT", "side": "buy", "type": "limit", "price": "0.15", "quantity": "10000000"});
+        let (status, refused) =
+            try_request(&cluster.address(host), "POST", "/api/v1/spot/orders", &[&buyer], &wrong.to_string())
+                .unwrap();
+        assert_eq!(status, 400, "{refused}");
+        assert!(refused.contains("INSUFFICIENT_BALANCE"), "{refused}");
+    }
 
     // The leader stops in good order: another one takes orders, over the connections that there are.
     let running = cluster.hosts[first].lock().unwrap().take().unwrap();

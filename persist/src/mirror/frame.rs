@@ -9,7 +9,7 @@
 //!
 //! | Kind | From | Says | Behind it |
 //! |---|---|---|---|
-//! | HELLO | mirror | where its journal ends: segment, offset, last sequence, chain; id, segment and the rest 0: it has none | |
+//! | HELLO | mirror | where its journal ends: segment, offset, last sequence, chain; id, segment and the rest 0: it has none, and detail: bit 0, it begins with the newest snapshot though there may be all from the first command on | |
 //! | WELCOME | leader | its end; detail: bit 0, replies wait for the mirror; chain: bytes of its next segments | |
 //! | REFUSED | either | why the connection ends | text |
 //! | SNAPSHOT | leader | sequence; offset in the file, of chain bytes in all | bytes of the file, whole blocks |
@@ -17,8 +17,9 @@
 //! | RECORDS | leader | segment, offset, last sequence; detail 1: a batch ends here | whole blocks of records |
 //! | SYNCED | mirror | up to where its disk holds everything | |
 //! | BEAT | leader | its end, when there is nothing else to say | |
+//! | BESIDE | member of a cluster | offset in a file that is kept beside the journal, of chain bytes in all; detail: crc32c of what is behind it | bytes of the file, whole blocks |
 //!
-//! What is behind a head carries sums of its own: records, seals, the header of a segment, the digests of a snapshot.
+//! What else is behind a head carries sums of its own: records, seals, the header of a segment, the digests of a snapshot.
 
 use crate::format::checksum;
 use crate::storage::BLOCK_LEN;
@@ -33,6 +34,8 @@ pub const VERSION: u16 = 1;
 pub const HEAD_LEN: usize = 72;
 /// Most bytes behind a head.
 pub const PAYLOAD_MAX: usize = 1 << 20;
+/// In the detail of a HELLO that has no journal: the newest snapshot comes first.
+pub(crate) const NEWEST: u32 = 1;
 /// Most bytes of a refusal's text.
 pub const TEXT_MAX: usize = 4096;
 
@@ -49,10 +52,11 @@ pub enum FrameKind {
     Records = 6,
     Synced = 7,
     Beat = 8,
+    Beside = 9,
 }
 
 impl FrameKind {
-    const ALL: [FrameKind; 8] = [
+    const ALL: [FrameKind; 9] = [
         FrameKind::Hello,
         FrameKind::Welcome,
         FrameKind::Refused,
@@ -61,6 +65,7 @@ impl FrameKind {
         FrameKind::Records,
         FrameKind::Synced,
         FrameKind::Beat,
+        FrameKind::Beside,
     ];
 
     /// Whether so many bytes may be behind its head.
@@ -69,7 +74,7 @@ impl FrameKind {
             FrameKind::Hello | FrameKind::Welcome | FrameKind::Synced | FrameKind::Beat => len == 0,
             FrameKind::Refused => len <= TEXT_MAX,
             FrameKind::Begin => len == BLOCK_LEN,
-            FrameKind::Snapshot | FrameKind::Records => {
+            FrameKind::Snapshot | FrameKind::Records | FrameKind::Beside => {
                 (1..=PAYLOAD_MAX).contains(&len) && len.is_multiple_of(BLOCK_LEN)
             }
         }
@@ -197,6 +202,17 @@ impl Head {
     }
 }
 
+/// Appends a piece of a file that is kept beside the journal, at `offset` of its `len` bytes.
+pub fn put_beside(journal_id: [u8; 16], offset: u64, len: u64, piece: &[u8], out: &mut Vec<u8>) {
+    let detail = checksum::crc(piece);
+    Head { offset, chain: len, detail, ..Head::new(FrameKind::Beside, journal_id) }.put(piece, out);
+}
+
+/// Whether what came behind such a head is what was sent.
+pub fn is_beside_sound(head: &Head, piece: &[u8]) -> bool {
+    head.detail == checksum::crc(piece)
+}
+
 /// Appends a refusal.
 pub fn put_refusal(journal_id: [u8; 16], text: &str, out: &mut Vec<u8>) {
     let end = text.floor_char_boundary(TEXT_MAX);
@@ -263,7 +279,7 @@ mod tests {
             Head::read(&summed(bytes))
         };
         assert_eq!(changed(12, 2), Err(FrameError::Version(2)));
-        for kind in [0, 9, u16::MAX] {
+        for kind in [0, 10, u16::MAX] {
             assert_eq!(changed(14, kind), Err(FrameError::Kind(kind)));
         }
         assert_eq!(changed(40, 1), Err(FrameError::Offset { kind: 8, offset: 1 }));
@@ -282,6 +298,7 @@ mod tests {
             (FrameKind::Begin, vec![block], vec![0, block - 1, 2 * block]),
             (FrameKind::Records, vec![block, max], vec![0, 1, block + 1, max + block, u32::MAX]),
             (FrameKind::Snapshot, vec![block, max], vec![0, block - 1, max + block]),
+            (FrameKind::Beside, vec![block, max], vec![0, block - 1, max + block]),
         ] {
             for len in good {
                 assert_eq!(of(kind, len), Ok(len as usize), "{kind:?}");
@@ -303,7 +320,7 @@ mod tests {
             assert_eq!(Head::read(&bytes), Err(FrameError::Crc));
             // With the sum of whoever knows the format: whatever is read of it stays within bounds.
             bytes[12..14].copy_from_slice(&VERSION.to_le_bytes());
-            bytes[14..16].copy_from_slice(&(random.draw() as u16 % 10).to_le_bytes());
+            bytes[14..16].copy_from_slice(&(random.draw() as u16 % 11).to_le_bytes());
             bytes[68..72].copy_from_slice(&((random.draw() as u32) >> random.below(32)).to_le_bytes());
             if let Ok(head) = Head::read(&summed(bytes)) {
                 assert!(head.len() <= PAYLOAD_MAX && head.kind().is_ok());

@@ -8,7 +8,7 @@ use crate::error::PersistError;
 use crate::mirror::frame::{FrameKind, Head};
 use crate::mirror::mark::{self, Mark};
 use crate::mirror::source::segment_mark;
-use crate::read::replay::{Reader, Step};
+use crate::read::replay::{Place, Reader, Step};
 use crate::read::survey::survey;
 use crate::read::tail::walk;
 use crate::recover::snapshot_store;
@@ -73,6 +73,8 @@ pub struct Sink {
     /// Sequence of the snapshot that the first segment must reach back to.
     since: Option<Sequence>,
     leader: Leader,
+    /// Where the leader's journal ended when it took this one up.
+    goal: Option<Position>,
     noted: Option<Instant>,
     now_ns: fn() -> i64,
     _lock: Lock,
@@ -167,6 +169,7 @@ impl Sink {
             snapshot: None,
             since: newest,
             leader: Leader::default(),
+            goal: None,
             noted: None,
             now_ns,
             storage,
@@ -192,6 +195,14 @@ impl Sink {
     /// Whether there is something that an engine can start from: a first segment of which something is durable.
     pub fn has_journal(&self) -> bool {
         self.is_marked && self.copier.end.is_some()
+    }
+
+    /// Where it ends, once it holds everything that the leader had when it took it up, and its snapshot's last command.
+    pub(crate) fn reached(&self) -> Option<Place> {
+        let End { current, place } = self.copier.end.as_ref()?;
+        let here = Position { segment: current.header.number, offset: place.offset };
+        let is_whole = here >= self.goal? && Some(place.last.sequence) >= self.since;
+        (is_whole && self.is_welcome).then_some(*place)
     }
 
     /// Id of the journal; zeros where there is none yet.
@@ -242,7 +253,7 @@ impl Sink {
             FrameKind::Snapshot => self.take_snapshot(head, payload)?,
             FrameKind::Begin => self.begin_segment(head, payload)?,
             FrameKind::Records => return self.take_records(head, payload),
-            FrameKind::Hello | FrameKind::Synced | FrameKind::Refused => {
+            FrameKind::Hello | FrameKind::Synced | FrameKind::Refused | FrameKind::Beside => {
                 return unfit("a leader does not say that");
             }
         }
@@ -259,6 +270,7 @@ impl Sink {
         }
         self.journal_id = head.journal_id;
         self.leader.is_awaited = head.detail & 1 != 0;
+        self.goal = Some(Position { segment: head.segment, offset: head.offset });
         self.noted = None;
         self.hear(head.sequence)?;
         self.is_marked = true;
@@ -314,8 +326,13 @@ impl Sink {
             return Ok(());
         }
         receiving.file.sync().map_err(PersistError::io("sync", &aside))?;
-        let snapshot = snapshot_store::read_as(self.storage.as_ref(), &aside, &receiving.name)
-            .map_err(|error| SinkError::Unfit(error.to_string()))?;
+        let snapshot =
+            snapshot_store::read_as(self.storage.as_ref(), &aside, &receiving.name).map_err(|error| {
+                match error {
+                    PersistError::Io { .. } => SinkError::Persist(error),
+                    damage => SinkError::Unfit(damage.to_string()),
+                }
+            })?;
         if snapshot.moment.journal_id != self.journal_id {
             return Err(SinkError::Unfit("the snapshot is of another journal".to_owned()));
         }

@@ -9,7 +9,7 @@
 
 use crate::error::PersistError;
 use crate::format::segment::{self, DATA_START, SegmentHeader};
-use crate::mirror::frame::{FrameKind, Head, PAYLOAD_MAX};
+use crate::mirror::frame::{FrameKind, Head, NEWEST, PAYLOAD_MAX};
 use crate::read::replay::{Reader, Step};
 use crate::read::survey::survey;
 use crate::recover::snapshot_store;
@@ -327,23 +327,28 @@ impl Feed {
         let (index, reader);
         if hello.segment == 0 {
             // It holds nothing.
-            index = if first.number == 1 {
-                0
-            } else {
-                let newest = survey.snapshots.iter().rev().find_map(|name| {
-                    let read = snapshot_store::read(storage.as_ref(), name).ok()?;
-                    Some((name.clone(), read.moment.sequence))
-                });
-                let Some((name, sequence)) = newest else {
+            let is_whole = first.number == 1;
+            let newest = survey.snapshots.iter().rev().find_map(|name| {
+                let read = snapshot_store::read(storage.as_ref(), name).ok()?;
+                Some((name.clone(), read.moment.sequence))
+            });
+            index = match newest.filter(|_| !is_whole || hello.detail & NEWEST != 0) {
+                None if is_whole => 0,
+                None => {
                     return refuse(
                         "the leader has no sound snapshot, and its journal no beginning any more".to_owned(),
                         out,
                     );
-                };
-                let file = storage.open(&name, Access::Read).map_err(PersistError::io("open", &name))?;
-                let len = file.len().map_err(PersistError::io("size", &name))?;
-                snapshot = Some(Sending { file, name, sequence, offset: 0, len });
-                survey.segments.partition_point(|read| read.header.first_seq <= sequence).saturating_sub(1)
+                }
+                Some((name, sequence)) => {
+                    let file = storage.open(&name, Access::Read).map_err(PersistError::io("open", &name))?;
+                    let len = file.len().map_err(PersistError::io("size", &name))?;
+                    snapshot = Some(Sending { file, name, sequence, offset: 0, len });
+                    survey
+                        .segments
+                        .partition_point(|read| read.header.first_seq <= sequence)
+                        .saturating_sub(1)
+                }
             };
             reader = None;
         } else {
@@ -413,6 +418,24 @@ impl Feed {
         let detail = u32::from(feed.source.is_awaited);
         Head { detail, chain: segment_len, ..feed.end(FrameKind::Welcome) }.put(&[], out);
         Ok(feed)
+    }
+
+    /// The same of files that are read up to `position` alone, where command `sequence` is the last: for one who takes what is there
+    /// and is told of nothing later.
+    ///
+    /// Errors: as there.
+    pub fn of_files(
+        storage: Arc<dyn Storage>,
+        position: Position,
+        sequence: Sequence,
+        hello: &Head,
+        segment_len: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<Feed, FeedError> {
+        let gate = Arc::new(Gate::new(sequence));
+        let source = Arc::new(Source::new(gate, false, Duration::MAX, sequence, position));
+        let journal = Arc::new(JournalStatus::new(segment_len, position, Duration::MAX));
+        Feed::open(source, storage, journal, hello, segment_len, out)
     }
 
     /// Whether a later connection has taken its place.

@@ -16,18 +16,26 @@
 //! | MESSAGE | a message of raft; the fields from byte 48 on are 0 in other kinds | a head for each entry (term u64, index u64, length of context u32, of data u32); then context and data of each |
 //! | REFUSED | why the connection ends | text |
 //! | BEAT | that the side is there; it is said back | |
+//! | FETCH | as HELLO, on a connection of its own: the files are wanted, at least up to batch `index`; behind the other side's HELLO both speak as mirrors do | as HELLO |
+//! | ORDERS | commands that another host took are to be decided here: `term` is the leader's, `index` names the lanes that they came by, `commit` is the first source number of those, 0 while it is asked for | commands as the ring has them |
 //!
 //! An entry is a batch of the journal: its data are whole blocks, or none in the one that opens a term; its context is the first block
 //! of a segment's header where the batch begins a segment, else empty. Both carry sums of their own.
 //!
-//! Not carried: snapshots, which go another way; proposals, because a batch has its place in the leader's journal alone; requests for
-//! an index to read at, because reads follow a lease that is not the library's; changes of members.
+//! A message that has a snapshot says where it ends alone, by `index` and `log_term`, which it has no other use for: its files are
+//! fetched ([`crate::quorum::install`]).
+//!
+//! Not carried: proposals, because a batch has its place in the leader's journal alone; requests for
+//! an index to read at, because reads follow a lease that is not the library's. A change of members goes as the batch that it is:
+//! whoever takes it sees what it is ([`crate::quorum::members`]).
 
 use crate::format::checksum;
+use crate::quorum::log::Whole;
 use crate::storage::BLOCK_LEN;
 use bytes::Bytes;
-use raft::eraftpb::Message;
 pub use raft::eraftpb::{Entry, EntryType, MessageType};
+use raft::eraftpb::{Message, Snapshot, SnapshotMetadata};
+use ringside_core::command::Command;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// First bytes of a frame.
@@ -42,6 +50,8 @@ pub const FRAME_MAX: usize = 64 << 20;
 pub const ENTRIES_MAX: usize = FRAME_MAX / BLOCK_LEN;
 /// Most bytes of a message's context.
 pub const CONTEXT_MAX: usize = 64;
+/// Most commands of a frame of orders.
+pub const ORDERS_MAX: usize = 4096;
 /// Most bytes of a refusal's text.
 pub const TEXT_MAX: usize = 4096;
 
@@ -49,11 +59,12 @@ const ENTRY_HEAD_LEN: usize = 24;
 const AGREEMENT_LEN: usize = 16;
 
 /// Types of messages that members send each other, under raft's own numbers.
-const CARRIED: [MessageType; 10] = [
+const CARRIED: [MessageType; 11] = [
     MessageType::MsgAppend,
     MessageType::MsgAppendResponse,
     MessageType::MsgRequestVote,
     MessageType::MsgRequestVoteResponse,
+    MessageType::MsgSnapshot,
     MessageType::MsgHeartbeat,
     MessageType::MsgHeartbeatResponse,
     MessageType::MsgTransferLeader,
@@ -71,10 +82,19 @@ pub enum FrameKind {
     Message = 2,
     Refused = 3,
     Beat = 4,
+    Fetch = 5,
+    Orders = 6,
 }
 
 impl FrameKind {
-    const ALL: [FrameKind; 4] = [FrameKind::Hello, FrameKind::Message, FrameKind::Refused, FrameKind::Beat];
+    const ALL: [FrameKind; 6] = [
+        FrameKind::Hello,
+        FrameKind::Message,
+        FrameKind::Refused,
+        FrameKind::Beat,
+        FrameKind::Fetch,
+        FrameKind::Orders,
+    ];
 }
 
 /// What members must have alike: else their journals would differ, or their engines decide differently.
@@ -135,8 +155,8 @@ pub enum FrameError {
     /// More of it than there is room for.
     #[error("the context of a message has {0} bytes, at most {CONTEXT_MAX} go")]
     Context(u64),
-    /// It goes another way.
-    #[error("a message carries a snapshot, which goes another way")]
+    /// Files go another way, and a place in the journal is all that is said of them; or none is said.
+    #[error("a message has more of a snapshot than its place, or not that, or should have none")]
     Snapshot,
     /// Too many, or in a message that has none.
     #[error("a message of type {kind} has {count} entries")]
@@ -147,7 +167,7 @@ pub enum FrameError {
         count: u64,
     },
     /// No batch of the journal.
-    #[error("entry {index} is no batch but a change of members")]
+    #[error("entry {index} is no batch")]
     EntryType {
         /// Its place.
         index: u64,
@@ -218,10 +238,9 @@ const _: () = assert!(size_of::<EntryHead>() == ENTRY_HEAD_LEN);
 
 impl EntryHead {
     fn of(entry: &Entry) -> Result<EntryHead, FrameError> {
-        let (data, context) = (entry.data.len(), entry.context.len());
-        if entry.entry_type != EntryType::EntryNormal {
-            return Err(FrameError::EntryType { index: entry.index });
-        }
+        let whole = Whole::of(entry).filter(|_| entry.entry_type != EntryType::EntryConfChange);
+        let Whole { block, batch } = whole.ok_or(FrameError::EntryType { index: entry.index })?;
+        let (data, context) = (batch.len(), block.len());
         match (u32::try_from(data), u32::try_from(context)) {
             (Ok(data_len), Ok(context_len)) => {
                 Ok(EntryHead { term: entry.term, index: entry.index, context_len, data_len })
@@ -317,10 +336,14 @@ impl Head {
             return Err(FrameError::Members { from: self.from, to: self.to });
         }
         let fits = match kind {
-            FrameKind::Hello => self.len() == AGREEMENT_LEN,
+            FrameKind::Hello | FrameKind::Fetch => self.len() == AGREEMENT_LEN,
             FrameKind::Message => self.len() <= FRAME_MAX - HEAD_LEN,
             FrameKind::Refused => self.len() <= TEXT_MAX,
             FrameKind::Beat => self.is_empty(),
+            FrameKind::Orders => {
+                self.len().is_multiple_of(size_of::<Command>())
+                    && self.len() <= ORDERS_MAX * size_of::<Command>()
+            }
         };
         if !fits {
             return Err(FrameError::Len { kind: self.kind, len: u64::from(self.len) });
@@ -330,12 +353,18 @@ impl Head {
                 crc32c: self.crc32c,
                 len: self.len,
                 behind_crc32c: self.behind_crc32c,
+                index: if matches!(kind, FrameKind::Fetch | FrameKind::Orders) { self.index } else { 0 },
+                term: if kind == FrameKind::Orders { self.term } else { 0 },
+                commit: if kind == FrameKind::Orders { self.commit } else { 0 },
                 ..Head::new(kind, self.cluster, self.from, self.to)
             };
             return if *self == plain { Ok(()) } else { Err(FrameError::Field(self.kind)) };
         }
         let carried = CARRIED.into_iter().find(|carried| *carried as u8 == self.message_type);
         let carried = carried.ok_or(FrameError::Type(self.message_type))?;
+        if carried == MessageType::MsgSnapshot && self.index == 0 {
+            return Err(FrameError::Snapshot);
+        }
         let most = if carried == MessageType::MsgAppend { ENTRIES_MAX } else { 0 };
         if self.entries as usize > most {
             return Err(FrameError::Entries { kind: self.message_type, count: u64::from(self.entries) });
@@ -348,6 +377,28 @@ impl Head {
             return Err(FrameError::Field(self.kind));
         }
         Ok(())
+    }
+
+    /// What one of orders brings; `payload` is what is behind it.
+    ///
+    /// Errors: [`FrameError`].
+    pub fn orders(&self, payload: &[u8]) -> Result<Orders, FrameError> {
+        if self.kind()? != FrameKind::Orders {
+            return Err(FrameError::Kind(self.kind));
+        }
+        if checksum::crc(payload) != self.behind_crc32c {
+            return Err(FrameError::BehindCrc);
+        }
+        let source = u32::try_from(self.commit).map_err(|_| FrameError::Field(self.kind))?;
+        let commands = payload.chunks_exact(size_of::<Command>());
+        let commands =
+            commands.map(|bytes| Command::read_from_bytes(bytes).map_err(|_| FrameError::Field(self.kind)));
+        Ok(Orders {
+            term: self.term,
+            lanes: self.index,
+            source,
+            commands: commands.collect::<Result<_, _>>()?,
+        })
     }
 
     /// Whether these entries follow what the message says is before them, and each other; gives the bytes of all behind the head.
@@ -413,13 +464,19 @@ impl Head {
             })
             .collect();
         let carried = CARRIED.into_iter().find(|carried| *carried as u8 == self.message_type);
+        let msg_type = carried.ok_or(FrameError::Type(self.message_type))?;
+        let is_snapshot = msg_type == MessageType::MsgSnapshot;
+        let place =
+            SnapshotMetadata { index: self.index, term: self.log_term, ..SnapshotMetadata::default() };
+        let snapshot = Snapshot { metadata: Some(place).into(), ..Snapshot::default() };
         Ok(Message {
-            msg_type: carried.ok_or(FrameError::Type(self.message_type))?,
+            msg_type,
             from: self.from,
             to: self.to,
             term: self.term,
-            log_term: self.log_term,
-            index: self.index,
+            log_term: if is_snapshot { 0 } else { self.log_term },
+            index: if is_snapshot { 0 } else { self.index },
+            snapshot: is_snapshot.then_some(snapshot).into(),
             entries: entries.into(),
             commit: self.commit,
             commit_term: self.commit_term,
@@ -438,7 +495,8 @@ impl Head {
     ///
     /// Errors: [`FrameError`].
     pub fn agreement(&self, payload: &[u8]) -> Result<Agreement, FrameError> {
-        let bytes = self.behind(FrameKind::Hello, payload, AGREEMENT_LEN)?;
+        let kind = if self.kind()? == FrameKind::Fetch { FrameKind::Fetch } else { FrameKind::Hello };
+        let bytes = self.behind(kind, payload, AGREEMENT_LEN)?;
         let at = |at: usize, len: usize| {
             let mut word = [0; 8];
             word[..len].copy_from_slice(&bytes[at..at + len]);
@@ -466,17 +524,23 @@ impl Head {
 
 /// Bytes of the frame of a message.
 pub fn len_of(message: &Message) -> usize {
-    let entries = message.entries.iter();
-    HEAD_LEN + entries.map(|entry| ENTRY_HEAD_LEN + entry.context.len() + entry.data.len()).sum::<usize>()
+    let wholes = message.entries.iter().filter_map(Whole::of);
+    HEAD_LEN + wholes.map(|whole| ENTRY_HEAD_LEN + whole.block.len() + whole.batch.len()).sum::<usize>()
 }
 
 /// Appends the frame of a message.
 ///
 /// Errors: [`FrameError`]: it is none that members send each other; nothing is appended.
 pub fn put(message: &Message, cluster: [u8; 16], out: &mut Vec<u8>) -> Result<(), FrameError> {
-    if message.snapshot.is_some() {
-        return Err(FrameError::Snapshot);
-    }
+    let is_snapshot = message.msg_type == MessageType::MsgSnapshot;
+    let place = message.snapshot.as_ref().map(|snapshot| (snapshot.get_metadata(), snapshot.data.is_empty()));
+    let (index, log_term) = match (is_snapshot, place) {
+        (false, None) => (message.index, message.log_term),
+        (true, Some((place, true))) if (message.index, message.log_term) == (0, 0) && place.index > 0 => {
+            (place.index, place.term)
+        }
+        _ => return Err(FrameError::Snapshot),
+    };
     let context_len = message.context.len();
     if context_len > CONTEXT_MAX {
         return Err(FrameError::Context(context_len as u64));
@@ -485,8 +549,8 @@ pub fn put(message: &Message, cluster: [u8; 16], out: &mut Vec<u8>) -> Result<()
     let too_many = FrameError::Entries { kind: message_type, count: count as u64 };
     let mut head = Head {
         term: message.term,
-        log_term: message.log_term,
-        index: message.index,
+        log_term,
+        index,
         commit: message.commit,
         commit_term: message.commit_term,
         reject_hint: message.reject_hint,
@@ -504,26 +568,61 @@ pub fn put(message: &Message, cluster: [u8; 16], out: &mut Vec<u8>) -> Result<()
     let len = head.check_entries(heads.iter().copied())?;
     out.reserve(HEAD_LEN + len as usize);
     head.put(heads.as_bytes(), len, out);
-    for entry in &message.entries {
-        out.extend_from_slice(&entry.context);
-        out.extend_from_slice(&entry.data);
+    for Whole { block, batch } in message.entries.iter().filter_map(Whole::of) {
+        out.extend_from_slice(block);
+        out.extend_from_slice(batch);
     }
     Ok(())
 }
 
 /// Appends what a member says first.
 pub fn put_hello(agreement: &Agreement, from: u64, to: u64, out: &mut Vec<u8>) {
+    put_agreement(Head::new(FrameKind::Hello, agreement.cluster, from, to), agreement, out);
+}
+
+/// Appends what a member says first where it wants the files, at least up to batch `index`.
+pub fn put_fetch(agreement: &Agreement, from: u64, to: u64, index: u64, out: &mut Vec<u8>) {
+    let head = Head { index, ..Head::new(FrameKind::Fetch, agreement.cluster, from, to) };
+    put_agreement(head, agreement, out);
+}
+
+fn put_agreement(head: Head, agreement: &Agreement, out: &mut Vec<u8>) {
     let mut bytes = [0; AGREEMENT_LEN];
     bytes[..4].copy_from_slice(&agreement.engine_version.to_le_bytes());
     bytes[4..6].copy_from_slice(&agreement.mode.to_le_bytes());
     bytes[8..].copy_from_slice(&agreement.segment_len.to_le_bytes());
-    Head::new(FrameKind::Hello, agreement.cluster, from, to).put(&bytes, AGREEMENT_LEN as u32, out);
+    head.put(&bytes, AGREEMENT_LEN as u32, out);
 }
 
 /// Appends a refusal.
 pub fn put_refusal(cluster: [u8; 16], from: u64, to: u64, text: &str, out: &mut Vec<u8>) {
     let text = &text.as_bytes()[..text.floor_char_boundary(TEXT_MAX)];
     Head::new(FrameKind::Refused, cluster, from, to).put(text, text.len() as u32, out);
+}
+
+/// Commands that a member took, and that the leader is to decide; without any, lanes are asked for or given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Orders {
+    /// The leader's term.
+    pub term: u64,
+    /// Names the lanes by which they came.
+    pub lanes: u64,
+    /// The first source number of those lanes; 0 while it is asked for.
+    pub source: u32,
+    /// In order.
+    pub commands: Vec<Command>,
+}
+
+/// Appends orders, [`ORDERS_MAX`] at most.
+pub fn put_orders(orders: &Orders, cluster: [u8; 16], from: u64, to: u64, out: &mut Vec<u8>) {
+    let head = Head {
+        term: orders.term,
+        index: orders.lanes,
+        commit: u64::from(orders.source),
+        ..Head::new(FrameKind::Orders, cluster, from, to)
+    };
+    let bytes = orders.commands.as_bytes();
+    head.put(bytes, bytes.len() as u32, out);
 }
 
 /// Appends a sign of life.
@@ -535,7 +634,6 @@ pub fn put_beat(cluster: [u8; 16], from: u64, to: u64, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
     use crate::storage::faulty::Random;
-    use raft::eraftpb::Snapshot;
 
     const CLUSTER: [u8; 16] = [5; 16];
     const AGREED: Agreement =
@@ -551,6 +649,26 @@ mod tests {
         }
     }
 
+    #[test]
+    fn orders_come_as_they_go_and_nothing_of_another_length_does() {
+        use ringside_core::command::AdvanceTime;
+        let of = |source_seq| Command { source: 9, source_seq, ..Command::new(AdvanceTime {}) };
+        for count in [0, 1, 3, ORDERS_MAX as u64] {
+            let orders =
+                Orders { term: 7, lanes: u64::MAX, source: 11, commands: (1..=count).map(of).collect() };
+            let mut out = Vec::new();
+            put_orders(&orders, CLUSTER, 1, 2, &mut out);
+            let (head, behind) = out.split_first_chunk().unwrap();
+            let head = Head::read(head).unwrap();
+            assert_eq!(head.orders(behind), Ok(orders));
+            if count > 0 {
+                let mut other = behind.to_vec();
+                other[5] ^= 1;
+                assert_eq!(head.orders(&other), Err(FrameError::BehindCrc));
+            }
+        }
+    }
+
     /// An append of a batch that begins a segment, one that does not, and the entry that opens a term.
     fn append() -> Message {
         Message {
@@ -563,6 +681,19 @@ mod tests {
             commit: 39,
             entries: vec![entry(6, 41, 2, true), entry(7, 42, 1, false), entry(7, 43, 0, false)].into(),
             ..Message::default()
+        }
+    }
+
+    /// That a member is too far behind.
+    fn snapshot() -> Message {
+        let place = SnapshotMetadata { index: 40, term: 6, ..SnapshotMetadata::default() };
+        Message {
+            msg_type: MessageType::MsgSnapshot,
+            snapshot: Some(Snapshot { metadata: Some(place).into(), ..Snapshot::default() }).into(),
+            entries: Vec::new().into(),
+            index: 0,
+            log_term: 0,
+            ..append()
         }
     }
 
@@ -598,7 +729,9 @@ mod tests {
     #[test]
     fn each_message_that_raft_sends_comes_back() {
         assert_eq!(read(&bytes_of(&append())), Ok(append()));
-        for (number, msg_type) in CARRIED.into_iter().enumerate() {
+        assert_eq!(read(&bytes_of(&snapshot())), Ok(snapshot()));
+        let is_plain = |kind: &MessageType| *kind != MessageType::MsgSnapshot;
+        for (number, msg_type) in CARRIED.into_iter().filter(is_plain).enumerate() {
             for reject in [false, true] {
                 let message = Message {
                     msg_type,
@@ -649,6 +782,8 @@ mod tests {
         assert_eq!(hello.agreement(&reserved), Err(FrameError::BehindCrc));
         assert_eq!(hello.agreement(&behind[1..]), Err(FrameError::Len { kind: 1, len: 15 }));
         assert_eq!(hello.message(behind), Err(FrameError::Kind(1)));
+        let (fetch, behind) = said(&|out| put_fetch(&AGREED, 1, 2, 77, out));
+        assert_eq!((fetch.index, fetch.agreement(&behind)), (77, Ok(AGREED)));
         let (beat, _) = said(&|out| put_beat(CLUSTER, 1, 2, out));
         assert_eq!((beat.kind(), beat.text(&[])), (Ok(FrameKind::Beat), Err(FrameError::Kind(4))));
         let (refused, text) = said(&|out| put_refusal(CLUSTER, 1, 2, &"€".repeat(TEXT_MAX), out));
@@ -666,7 +801,7 @@ mod tests {
             bytes[HEAD_LEN + 3 * ENTRY_HEAD_LEN..],
             [vec![9; 4096], vec![41; 8192], vec![42; 4096]].concat()
         );
-        assert!(CARRIED.iter().map(|carried| *carried as u8).eq([3, 4, 5, 6, 8, 9, 13, 14, 17, 18]));
+        assert!(CARRIED.iter().map(|carried| *carried as u8).eq([3, 4, 5, 6, 7, 8, 9, 13, 14, 17, 18]));
     }
 
     /// Head, then the heads of three entries.
@@ -718,15 +853,18 @@ mod tests {
     fn what_no_head_says_is_refused_though_its_sum_is_right() {
         let bytes = bytes_of(&append());
         assert_eq!(changed(&bytes, 12, [2, 0]), Err(FrameError::Version(2)));
-        for kind in [0, 5, u16::MAX] {
+        for kind in [0, 7, u16::MAX] {
             assert_eq!(changed(&bytes, 14, kind.to_le_bytes()), Err(FrameError::Kind(kind)));
         }
         assert_eq!(changed(&bytes, 32, [2]), Err(FrameError::Members { from: 2, to: 2 }));
         assert_eq!(changed(&bytes, 32, [0]), Err(FrameError::Members { from: 0, to: 2 }));
         assert_eq!(changed(&bytes, 40, [0]), Err(FrameError::Members { from: 1, to: 0 }));
-        for no_type in [0, 1, 2, 7, 10, 11, 12, 15, 16, 19, 255] {
+        for no_type in [0, 1, 2, 10, 11, 12, 15, 16, 19, 255] {
             assert_eq!(changed(&bytes, 112, [no_type]), Err(FrameError::Type(no_type)));
         }
+        assert_eq!(changed(&bytes, 112, [7]), Err(FrameError::Entries { kind: 7, count: 3 }));
+        let place = bytes_of(&snapshot());
+        assert_eq!(changed(&place, 64, [0; 8]), Err(FrameError::Snapshot), "of no place");
         assert_eq!(changed(&bytes, 112, [8]), Err(FrameError::Entries { kind: 8, count: 3 }));
         assert_eq!(changed(&bytes, 113, [2]), Err(FrameError::Field(2)));
         assert_eq!(changed(&bytes, 114, [65]), Err(FrameError::Context(65)));
@@ -741,8 +879,14 @@ mod tests {
         }
         for (kind, good, bad) in [
             (FrameKind::Hello, vec![AGREEMENT_LEN], vec![0, AGREEMENT_LEN + 1]),
+            (FrameKind::Fetch, vec![AGREEMENT_LEN], vec![0, AGREEMENT_LEN + 1]),
             (FrameKind::Refused, vec![0, TEXT_MAX], vec![TEXT_MAX + 1]),
             (FrameKind::Beat, vec![0], vec![1]),
+            (
+                FrameKind::Orders,
+                vec![0, ORDERS_MAX * size_of::<Command>()],
+                vec![1, (ORDERS_MAX + 1) * size_of::<Command>()],
+            ),
         ] {
             let of = |len: usize| {
                 let mut out = Vec::new();
@@ -753,7 +897,7 @@ mod tests {
             for len in good {
                 assert_eq!(read(of(len)), Ok(len), "{kind:?}");
                 let mut set = of(len);
-                set[48] = 1;
+                set[56] = 1;
                 assert_eq!(read(summed(set)), Err(FrameError::Field(kind as u16)));
             }
             for len in bad {
@@ -802,7 +946,6 @@ mod tests {
             (0, MessageType::MsgHup),
             (1, MessageType::MsgBeat),
             (2, MessageType::MsgPropose),
-            (7, MessageType::MsgSnapshot),
             (10, MessageType::MsgUnreachable),
             (11, MessageType::MsgSnapStatus),
             (12, MessageType::MsgCheckQuorum),
@@ -811,8 +954,14 @@ mod tests {
         ] {
             assert_eq!(refused(Message { msg_type, ..append() }), FrameError::Type(code));
         }
-        let snapshot = Some(Snapshot::default()).into();
-        assert_eq!(refused(Message { snapshot, ..append() }), FrameError::Snapshot);
+        let some = Some(Snapshot::default()).into();
+        assert_eq!(refused(Message { snapshot: some, ..append() }), FrameError::Snapshot);
+        let bare = Message { msg_type: MessageType::MsgSnapshot, ..Message::default() };
+        assert_eq!(refused(bare), FrameError::Snapshot);
+        let mut more = snapshot();
+        more.mut_snapshot().data = b"a state".as_slice().into();
+        assert_eq!(refused(more), FrameError::Snapshot);
+        assert_eq!(refused(Message { index: 1, ..snapshot() }), FrameError::Snapshot);
         let context = vec![0; CONTEXT_MAX + 1].into();
         assert_eq!(refused(Message { context, ..append() }), FrameError::Context(65));
         assert_eq!(refused(Message { from: 2, ..append() }), FrameError::Members { from: 2, to: 2 });
@@ -843,7 +992,7 @@ mod tests {
     fn bytes_of_chance_are_no_frames() {
         let mut random = Random::new(7);
         let mut accepted = [0; 2];
-        for _ in 0..20_000 {
+        for _ in 0..40_000 {
             let mut bytes = vec![0; HEAD_LEN + random.below(4) as usize * ENTRY_HEAD_LEN];
             bytes.iter_mut().for_each(|byte| *byte = random.draw() as u8);
             assert_eq!(read(&bytes), Err(FrameError::Magic));
@@ -851,7 +1000,7 @@ mod tests {
             assert_eq!(read(&bytes), Err(FrameError::Crc));
             // With the sums of whoever knows the format: whatever is read of it stays within bounds.
             bytes[12..14].copy_from_slice(&VERSION.to_le_bytes());
-            bytes[14..16].copy_from_slice(&(random.draw() as u16 % 6).to_le_bytes());
+            bytes[14..16].copy_from_slice(&(random.draw() as u16 % 7).to_le_bytes());
             bytes[112..116].copy_from_slice(&[random.below(20) as u8, random.below(2) as u8, 64, 0]);
             bytes[116..120].copy_from_slice(&(random.below(4) as u32).to_le_bytes());
             let len = match random.below(4) {

@@ -2,7 +2,9 @@
 //! behind, writes those of another leader, and cuts what others did not agree to.
 //!
 //! An entry's data are the bytes of its batch, and its context is the first block of the segment that the batch begins. The entry
-//! that `raft` begins a term with has neither: every member makes the same bytes of it.
+//! that `raft` begins a term with has neither: every member makes the same bytes of it. A batch that is a change of members is an
+//! entry of another type, whose data `raft` reads as its own: block and batch both stand in its context ([`Whole`]), and what the
+//! change is is read out of the batch wherever an entry is made of it.
 //!
 //! Batches that stand in a journal from before it was a cluster's have no number: they are the beginning that all members share.
 
@@ -10,25 +12,28 @@ use crate::config::{PersistConfig, Term};
 use crate::error::PersistError;
 use crate::format::record::{Class, Last};
 use crate::format::segment::{self, DATA_START, SegmentHeader};
+use crate::quorum::install::{self, Fetched};
 use crate::quorum::link::Given;
+use crate::quorum::members::Members;
 use crate::quorum::vote::{self, Vote};
 use crate::read::replay::{Place, Reader, Step};
 use crate::read::survey::{Survey, survey};
 use crate::read::tail::{follows, walk};
+use crate::recover::snapshot_store;
 use crate::storage::{Access, BLOCK_LEN, Buffer, Storage};
 use crate::write::append;
 use crate::write::copy::{Copier, CopyError, End, whole_batches};
 use crate::write::encoder::{Encoder, Tail};
 use crate::write::flusher::Current;
 use crate::write::status::{JournalStatus, Position};
-use raft::eraftpb::{ConfState, Entry, HardState, Snapshot};
+use raft::eraftpb::{ConfChangeV2, ConfState, Entry, EntryType, HardState, Snapshot, SnapshotMetadata};
 use raft::{GetEntriesContext, RaftState, StorageError};
 use ringside_core::command::{AdvanceTime, Command};
 use ringside_core::gate::Gate;
 use ringside_core::ids::Sequence;
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
-use std::ops::Range;
+use std::ops::{Bound, Range};
 use std::sync::Arc;
 
 /// Where a batch ends, and what goes on from there.
@@ -74,6 +79,8 @@ pub(crate) struct Found {
     pub(crate) index: u64,
     pub(crate) context: Vec<u8>,
     pub(crate) data: Vec<u8>,
+    /// It is a change of members.
+    pub(crate) change: Option<ConfChangeV2>,
 }
 
 /// The log; see the module's header.
@@ -84,7 +91,12 @@ pub(crate) struct Log {
     status: Arc<JournalStatus>,
     copier: Copier,
     vote: Vote,
-    voters: Vec<u64>,
+    /// Members as the settings name them.
+    settings: Members,
+    /// Members after each batch that changed them.
+    changes: BTreeMap<u64, Members>,
+    /// Members before those, where the journal's beginning is gone.
+    earlier: Option<Members>,
     /// Number of the batch that those of `entries` come after, and where it ends, if there is anything.
     base: u64,
     base_at: Option<At>,
@@ -99,25 +111,28 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Opens what lies in the folder of a member: ends a cut that was begun, checks everything, and wipes what stands behind the
-    /// last whole batch.
+    /// Opens what lies in the folder of a member: ends an install or a cut that was begun, checks everything, and wipes what stands
+    /// behind the last whole batch.
     ///
     /// Errors: it is no member's; rot; batches that are not numbered in turn; I/O.
     pub(crate) fn open(
         storage: Arc<dyn Storage>,
         config: &PersistConfig,
         engine_version: u32,
-        voters: &[u64],
+        settings: &Members,
         is_threaded: bool,
     ) -> Result<Log, PersistError> {
         config.check()?;
         let mut vote = vote::read(storage.as_ref())?;
+        install::finish(&storage, &mut vote)?;
         if let Some(cut) = vote.cut {
             cut_at(storage.as_ref(), cut)?;
             vote.cut = None;
             vote::write(storage.as_ref(), &vote)?;
         }
         let survey = without_empty_end(storage.as_ref())?;
+        // One that has come to a cluster later is no member before the journal says so.
+        let settings = if vote.is_joined { settings.but(vote.member) } else { settings.clone() };
         let status = Arc::new(JournalStatus::new(
             config.segment_len,
             Position { segment: 0, offset: 0 },
@@ -138,7 +153,9 @@ impl Log {
             engine_version,
             status,
             vote,
-            voters: voters.to_vec(),
+            settings,
+            changes: BTreeMap::new(),
+            earlier: None,
             base: 0,
             base_at: None,
             entries: VecDeque::new(),
@@ -157,6 +174,7 @@ impl Log {
         // Whether what is behind its end was torn or has rotted.
         walk(self.storage.as_ref(), survey, last, None, |_, _| Ok(()))?;
         let mut end: Option<Place> = None;
+        let mut members = None;
         for (index, read) in survey.segments.iter().enumerate() {
             let header = read.header;
             let name = header.name();
@@ -176,6 +194,12 @@ impl Log {
                         let before = place.index;
                         place = reader.place();
                         self.note(before, &header, &place)?;
+                        if let Some(members) = members.take() {
+                            self.changes.insert(place.index, members);
+                        }
+                    }
+                    Step::Record(record) if record.class() == Class::Side => {
+                        members = Members::of_entry(&record.side()).or(members);
                     }
                     Step::Record(_) => {}
                     Step::End => break,
@@ -193,6 +217,12 @@ impl Log {
             }
             self.headers.insert(header.number, header);
             end = Some(place);
+        }
+        if self.changes.is_empty() && survey.header(0).number > 1 {
+            // With the segments that they were changed in it would be gone, but for snapshots.
+            let sound = |name: &String| snapshot_store::read(self.storage.as_ref(), name).ok();
+            let newest = survey.snapshots.iter().rev().find_map(sound);
+            self.earlier = newest.and_then(|snapshot| Members::of(&snapshot.side().ok()?));
         }
         let header = *survey.header(last);
         let Some(place) = end else { unreachable!("there is a segment") };
@@ -239,6 +269,32 @@ impl Log {
         &self.vote
     }
 
+    /// The members as of batch `index`.
+    pub(crate) fn members(&self, index: u64) -> &Members {
+        let change = self.changes.range(..=index).next_back().map(|(_, members)| members);
+        change.or(self.earlier.as_ref()).unwrap_or(&self.settings)
+    }
+
+    /// The same, as raft knows them. A change says what was before it as well: of a journal whose beginning is gone that may be all.
+    fn conf_state(&self, index: u64) -> ConfState {
+        match (self.changes.range(..=index).next_back(), self.changes.first_key_value()) {
+            (None, Some((_, next))) => next.conf_state_before(),
+            _ => self.members(index).conf_state(),
+        }
+    }
+
+    /// The changes of members behind batch `after` up to `through`.
+    pub(crate) fn changes(&self, after: u64, through: u64) -> impl Iterator<Item = &Members> {
+        self.changes.range((Bound::Excluded(after), Bound::Included(through))).map(|(_, members)| members)
+    }
+
+    /// A batch that is known to be agreed on. A change of members is proposed once the one before it was agreed on, so that one is, though
+    /// that was forgotten: a member that knew of a set of before the last two might agree on something with others of that set alone.
+    pub(crate) fn applied(&self) -> u64 {
+        let before_last = self.changes.keys().nth_back(1).copied().unwrap_or(0);
+        self.vote.commit.max(self.base).max(before_last)
+    }
+
     /// The last batch that the consensus knows of.
     pub(crate) fn last(&self) -> u64 {
         self.base + self.entries.len() as u64
@@ -264,6 +320,11 @@ impl Log {
     /// Everything up to batch `index`, which is durable here, is agreed on. Kept with the next vote: it may be forgotten.
     pub(crate) fn agree(&mut self, index: u64) {
         self.vote.commit = index;
+    }
+
+    /// What was fetched takes the place of this log once it is opened anew.
+    pub(crate) fn adopt(&mut self, fetched: &Fetched) -> Result<(), PersistError> {
+        install::adopt(self.storage.as_ref(), &mut self.vote, fetched)
     }
 
     /// Why the log could not be read, once.
@@ -300,10 +361,11 @@ impl Log {
     }
 
     fn write(&mut self, entry: &Entry) -> Result<(), CopyError> {
-        let made = if entry.data.is_empty() { Some(self.first_of(entry)?) } else { None };
+        let is_change = entry.entry_type != EntryType::EntryNormal;
+        let made = if entry.data.is_empty() && !is_change { Some(self.first_of(entry)?) } else { None };
         let (block, data) = match &made {
             Some(Found { context, data, .. }) => (&context[..], &data[..]),
-            None => (&entry.context[..], &entry.data[..]),
+            None => Whole::of(entry).ok_or_else(|| CopyError::Unfit("its context".to_owned()))?.parts(),
         };
         if !data.len().is_multiple_of(BLOCK_LEN) {
             return Err(CopyError::Unfit("its bytes are not whole blocks".to_owned()));
@@ -315,19 +377,29 @@ impl Log {
         let begun = self.status.flush_begins();
         let mut bytes = Buffer::zeroed(data.len());
         bytes.copy_from_slice(data);
-        self.copier.write(bytes, data.len(), |place| {
-            match (place.index, u64::from(place.epoch)) == (entry.index, entry.term) {
-                true => Ok(()),
-                false => {
-                    Err(format!("its seal says that it is batch {} of term {}", place.index, place.epoch))
-                }
+        let mut members = None;
+        self.copier.write(bytes, data.len(), |whole| {
+            let place = &whole.place;
+            if (place.index, u64::from(place.epoch)) != (entry.index, entry.term) {
+                return Err(format!(
+                    "its seal says that it is batch {} of term {}",
+                    place.index, place.epoch
+                ));
             }
+            if whole.members.is_some() != is_change {
+                return Err("it is a change of members and is not, as one looks at it".to_owned());
+            }
+            members = whole.members.clone();
+            Ok(())
         })?;
         let Some(End { current, place }) = &self.copier.end else { unreachable!("it was written to") };
         let at = At::of(&current.header, place);
         self.headers.insert(current.header.number, current.header);
         self.status.flush_ends(at.position(), data.len() as u64, current.header.segment_len, begun, None);
         self.entries.push_back(at);
+        if let Some(members) = members {
+            self.changes.insert(entry.index, members);
+        }
         Ok(())
     }
 
@@ -353,7 +425,7 @@ impl Log {
         batch.finish(&mut chain);
         let begins = if is_new { Some(tail.header) } else { batch.begins };
         let context = begins.map_or(Vec::new(), |header| header.encode()[..BLOCK_LEN].to_vec());
-        Ok(Found { index: entry.index, context, data: batch.buffer[..batch.len].to_vec() })
+        Ok(Found { index: entry.index, context, data: batch.buffer[..batch.len].to_vec(), change: None })
     }
 
     /// Takes away every batch behind `index`, whatever dies meanwhile.
@@ -369,6 +441,7 @@ impl Log {
         self.vote.cut = None;
         vote::write(self.storage.as_ref(), &self.vote)?;
         self.entries.truncate((index - self.base) as usize);
+        self.changes.split_off(&(index + 1));
         self.headers.retain(|number, _| *number <= position.segment && position.offset > 0);
         if let Some(at) = at {
             let header = self.headers[&at.segment];
@@ -438,21 +511,26 @@ impl Log {
         };
         let (start, len) = (at.offset, bytes.len());
         let mut reader = Reader::of_bytes(current.file.clone(), header, at, bytes, len);
-        let mut ends = Vec::new();
+        let (mut ends, mut members) = (Vec::new(), None);
         loop {
-            let is_seal = match reader.step()? {
-                Step::Record(record) => record.class() == Class::Seal,
+            let class = match reader.step()? {
+                Step::Record(record) => {
+                    if record.class() == Class::Side {
+                        members = Members::of_entry(&record.side()).or(members);
+                    }
+                    record.class()
+                }
                 Step::End | Step::Bad(_) => break,
             };
-            if is_seal {
-                ends.push(reader.place());
+            if class == Class::Seal {
+                ends.push((reader.place(), members.take()));
             }
         }
         let end = whole_batches(&mut reader, &header)
             .map_err(|error| PersistError::Member { reason: format!("its own batch: {error}") })?;
         let bytes = reader.into_bytes();
         let mut from = start;
-        for place in ends {
+        for (place, members) in ends {
             if place.index != at.index + 1 {
                 let reason = format!("its own batch has number {} behind {}", place.index, at.index);
                 return Err(PersistError::Member { reason });
@@ -462,11 +540,15 @@ impl Log {
                 index: place.index,
                 context: if block { header.encode()[..BLOCK_LEN].to_vec() } else { Vec::new() },
                 data: bytes[(from - start) as usize..(place.offset - start) as usize].to_vec(),
+                change: members.as_ref().and_then(Members::conf_change),
             });
+            if let Some(members) = members {
+                self.changes.insert(place.index, members);
+            }
             self.ahead.push_back(At::of(&header, &place));
             (from, at) = (place.offset, place);
         }
-        self.copier.end = Some(End { current, place: end });
+        self.copier.end = Some(End { current, place: end.place });
         Ok(())
     }
 
@@ -474,7 +556,9 @@ impl Log {
     fn entry(&self, index: u64, with_bytes: bool) -> Result<Entry, raft::Error> {
         let gone = || raft::Error::Store(StorageError::Compacted);
         let at = self.at(index).ok_or_else(gone)?;
-        let mut entry = Entry { index, term: u64::from(at.term), ..Entry::default() };
+        let is_change = self.changes.contains_key(&index);
+        let entry_type = if is_change { EntryType::EntryConfChangeV2 } else { EntryType::EntryNormal };
+        let mut entry = Entry { index, term: u64::from(at.term), entry_type, ..Entry::default() };
         if !with_bytes {
             return Ok(entry);
         }
@@ -486,7 +570,10 @@ impl Log {
         };
         let name = header.name();
         match read(self.storage.as_ref(), &name, start..at.end) {
-            Ok(bytes) => entry.data = bytes.to_vec().into(),
+            Ok(bytes) => {
+                let block = if start == DATA_START { &header.encode()[..BLOCK_LEN] } else { &[] };
+                Whole { block, batch: &bytes }.put(&mut entry);
+            }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 // It went with its segment, and so did what is before it.
                 self.first.set(self.first.get().max(self.first_behind(at.segment)));
@@ -497,9 +584,6 @@ impl Log {
                 self.failure.set(Some(PersistError::io("read", &name)(error)));
                 return Err(gone());
             }
-        }
-        if start == DATA_START {
-            entry.context = header.encode()[..BLOCK_LEN].to_vec().into();
         }
         Ok(entry)
     }
@@ -512,10 +596,9 @@ impl Log {
 
 impl raft::Storage for Log {
     fn initial_state(&self) -> raft::Result<RaftState> {
-        let Vote { term, vote, commit, .. } = self.vote;
-        let hard_state = HardState { term, vote, commit: commit.max(self.base), ..HardState::default() };
-        let conf_state = ConfState { voters: self.voters.clone(), ..ConfState::default() };
-        Ok(RaftState { hard_state, conf_state })
+        let (Vote { term, vote, .. }, commit) = (self.vote, self.applied());
+        let hard_state = HardState { term, vote, commit, ..HardState::default() };
+        Ok(RaftState { hard_state, conf_state: self.conf_state(commit) })
     }
 
     /// What is sent to others has its bytes; of what is asked for otherwise number and term are all that is looked at.
@@ -562,9 +645,56 @@ impl raft::Storage for Log {
         Ok(self.last())
     }
 
-    /// There is none: whoever is too far behind is given a copy by an operator.
+    /// The place that what can be read begins behind: whoever is further behind fetches the files ([`install`]).
     fn snapshot(&self, _request_index: u64, _to: u64) -> raft::Result<Snapshot> {
-        Err(raft::Error::Store(StorageError::SnapshotTemporarilyUnavailable))
+        let index = self.first.get() - 1;
+        match self.at(index) {
+            Some(at) if index > 0 => {
+                let term = u64::from(at.term);
+                let metadata = SnapshotMetadata { index, term, ..SnapshotMetadata::default() };
+                Ok(Snapshot { metadata: Some(metadata).into(), ..Snapshot::default() })
+            }
+            // It could not be read, and whoever runs it is told.
+            _ => Err(raft::Error::Store(StorageError::SnapshotTemporarilyUnavailable)),
+        }
+    }
+}
+
+/// The bytes of an entry: the first block of the segment that its batch begins, if it does, and the batch.
+pub(crate) struct Whole<'a> {
+    pub(crate) block: &'a [u8],
+    pub(crate) batch: &'a [u8],
+}
+
+impl<'a> Whole<'a> {
+    /// Of an entry that has bytes; `None` where it is a change of members and they are not there.
+    pub(crate) fn of(entry: &'a Entry) -> Option<Whole<'a>> {
+        if entry.entry_type == EntryType::EntryNormal {
+            return Some(Whole { block: &entry.context, batch: &entry.data });
+        }
+        let (begins, bytes) = entry.context.split_first()?;
+        let (block, batch) = bytes.split_at_checked(usize::from(*begins) * BLOCK_LEN)?;
+        Some(Whole { block, batch })
+    }
+
+    fn parts(self) -> (&'a [u8], &'a [u8]) {
+        (self.block, self.batch)
+    }
+
+    /// All of it as the context of a change of members.
+    pub(crate) fn context(&self) -> Vec<u8> {
+        let begins = u8::from(!self.block.is_empty());
+        [&[begins], self.block, self.batch].concat()
+    }
+
+    /// Gives them to an entry.
+    pub(crate) fn put(&self, entry: &mut Entry) {
+        match entry.entry_type {
+            EntryType::EntryNormal => {
+                (entry.context, entry.data) = (self.block.to_vec().into(), self.batch.to_vec().into());
+            }
+            _ => entry.context = self.context().into(),
+        }
     }
 }
 

@@ -6,21 +6,27 @@
 //!   Its term begins with a batch that says nothing: once that is agreed on, so is all before it, and only then is the engine started.
 //! - A member that was leading and leads no more ends: its engine is ahead of what is agreed on. It is opened anew, as after a restart.
 //!
+//! - A member whose next batch the leader no longer has is told so ([`Node::wants`]). It goes on, and whoever runs it fetches the
+//!   files of another ([`crate::quorum::install`]); once they are here it ends, to be opened anew on them.
+//!
 //! A member that starts says nothing in elections, and begins none, for as long as the longest wait for one: before it went it may
 //! have promised a leader not to.
 
 use crate::config::{PersistConfig, Term};
 use crate::error::PersistError;
+use crate::quorum::install::Fetched;
 use crate::quorum::lease::Lease;
 use crate::quorum::link::Link;
-use crate::quorum::log::{Log, sequence_at};
+use crate::quorum::log::{Log, Whole, sequence_at};
+use crate::quorum::members::{self, Members};
 use crate::storage::Storage;
 use crate::storage::disk::Lock;
 use crate::write::status::{JournalStatus, Position};
-use raft::eraftpb::{Entry, HardState, Message, MessageType};
-use raft::{Config, Progress, RawNode, StateRole};
+use raft::eraftpb::{Entry, EntryType, HardState, Message, MessageType};
+use raft::{Config, Progress, ProgressState, RawNode, SnapshotStatus, StateRole};
 use ringside_core::gate::GateMode;
 use ringside_core::ids::Sequence;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Ticks from one heartbeat to the next.
@@ -33,14 +39,16 @@ const SILENCE: usize = 2 * ELECTION;
 const MESSAGE_LEN: u64 = 1 << 20;
 /// Messages on their way to a member at most.
 const IN_FLIGHT: usize = 64;
+/// Ticks after which a member that is to fetch the files is told so again, or asked how far it has come.
+const REMIND: usize = 50;
 
 /// Who a member is.
 #[derive(Clone, Debug)]
 pub struct Membership {
     /// Its number.
     pub member: u64,
-    /// The numbers of all members.
-    pub voters: Vec<u64>,
+    /// All members, as the settings name them: as long as nothing else stands in the journal.
+    pub members: Members,
     /// Decides how long it waits before elections.
     pub seed: u64,
 }
@@ -54,8 +62,21 @@ pub enum Role {
     Elected(Term),
     /// It leads, and its engine runs.
     Leads,
-    /// It led: to be opened anew once its engine is stopped.
+    /// It led, or another journal takes the place of its own: to be opened anew once its engine is stopped.
     Ended,
+}
+
+/// How a member fares, as the leader sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Its number.
+    pub member: u64,
+    /// The last batch that it is known to have.
+    pub has: u64,
+    /// It was heard within the longest wait for an election.
+    pub is_heard: bool,
+    /// The leader no longer has what it needs.
+    pub is_fetching: bool,
 }
 
 /// One member; see the module's header.
@@ -68,6 +89,15 @@ pub struct Node {
     silent: usize,
     /// Up to which batch all is agreed on.
     agreed: u64,
+    /// Its last batch and its term when it was opened.
+    opened: (u64, u64),
+    /// The batch behind which the leader has all, where it no longer has what comes next here.
+    wanted: Option<u64>,
+    /// Ticks since others were reminded.
+    reminded: usize,
+    ticks: u64,
+    /// At which tick each other was heard last.
+    heard: BTreeMap<u64, u64>,
     lease: Lease,
     now_ms: u64,
     random: u64,
@@ -93,7 +123,7 @@ impl Node {
         if config.mode != GateMode::Durable {
             return refuse("members acknowledge what is synced: set `acknowledge` to durable".to_owned());
         }
-        let log = Log::open(storage, config, engine_version, &membership.voters, is_threaded)?;
+        let log = Log::open(storage, config, engine_version, &membership.members, is_threaded)?;
         let member = membership.member;
         if log.vote().member != member {
             return refuse(format!(
@@ -107,6 +137,7 @@ impl Node {
             heartbeat_tick: HEARTBEAT,
             max_size_per_msg: MESSAGE_LEN,
             max_inflight_msgs: IN_FLIGHT,
+            applied: log.applied(),
             check_quorum: true,
             pre_vote: true,
             ..Config::default()
@@ -114,6 +145,7 @@ impl Node {
         let silent_logger = slog::Logger::root(slog::Discard, slog::o!());
         let raft = RawNode::new(&settings, log, &silent_logger).map_err(broken)?;
         let agreed = raft.raft.raft_log.committed;
+        let opened = (raft.store().last(), raft.raft.term);
         let mut node = Node {
             raft,
             link: None,
@@ -121,6 +153,11 @@ impl Node {
             out: Vec::new(),
             silent: SILENCE,
             agreed,
+            opened,
+            wanted: None,
+            reminded: 0,
+            ticks: 0,
+            heard: BTreeMap::new(),
             lease: Lease::default(),
             now_ms: 0,
             random: membership.seed,
@@ -150,6 +187,11 @@ impl Node {
         }
     }
 
+    /// Its number.
+    pub fn member(&self) -> u64 {
+        self.raft.raft.id
+    }
+
     /// Its term.
     pub fn term(&self) -> u64 {
         self.raft.raft.term
@@ -177,7 +219,10 @@ impl Node {
 
     /// Whether an engine can follow the journal: it is known that everything was agreed on that anybody was told of before this term.
     pub fn has_journal(&self) -> bool {
-        self.agreed > 0 && self.term_at(self.agreed) == self.term()
+        let (last, term) = self.opened;
+        // Of what was agreed on when it went it may have forgotten how far that was.
+        let is_known = self.agreed >= last || self.term() > term;
+        self.agreed > 0 && self.term_at(self.agreed) == self.term() && is_known
     }
 
     /// Gives the journal up to a leader's engine, which it is elected to start. `wake` is called when there is something to do here.
@@ -227,26 +272,140 @@ impl Node {
         if self.is_ended {
             return;
         }
+        self.ticks += 1;
         if self.silent > 0 {
             self.silent -= 1;
             return;
         }
         self.raft.tick();
+        self.remind();
         self.draw();
     }
 
+    /// A message that is lost, and an install that ends where nobody hears of it, leave no trace: so it is said again.
+    fn remind(&mut self) {
+        self.reminded += 1;
+        if self.reminded < REMIND {
+            return;
+        }
+        self.reminded = 0;
+        let raft = &self.raft.raft;
+        if raft.state != StateRole::Leader {
+            return;
+        }
+        let is_told = |(_, progress): &(&u64, &Progress)| progress.state == ProgressState::Snapshot;
+        let told: Vec<u64> = raft.prs().iter().filter(is_told).map(|(id, _)| *id).collect();
+        for id in told {
+            self.raft.report_snapshot(id, SnapshotStatus::Failure);
+        }
+    }
+
     /// A message of another member. What does not fit is passed over.
-    pub fn step(&mut self, message: Message) {
+    pub fn step(&mut self, mut message: Message) {
         let kind = message.get_msg_type();
+        self.heard.insert(message.from, self.ticks);
         let is_of_election = matches!(kind, MessageType::MsgRequestVote | MessageType::MsgRequestPreVote);
         let is_local = raft::raw_node::is_local_msg(kind);
         if self.is_ended || is_local || self.silent > 0 && is_of_election {
             return;
         }
         self.lease.hear(&message, self.term());
+        if kind == MessageType::MsgAppend {
+            // What type it is of its batch says, and nobody else.
+            for entry in message.mut_entries().iter_mut().filter(|entry| members::is_change(&entry.data)) {
+                let whole = Whole { block: &entry.context, batch: &entry.data }.context();
+                (entry.context, entry.data) = (whole.into(), Default::default());
+                entry.entry_type = EntryType::EntryConfChangeV2;
+            }
+        }
+        if kind == MessageType::MsgSnapshot && !self.has_place(&mut message) {
+            return;
+        }
         // A message of a member that is none, or that answers nothing.
         let _ = self.raft.step(message);
         self.draw();
+    }
+
+    /// Whether its own journal goes on from the place that the leader has all behind. If so the leader is answered, else the files are
+    /// wanted.
+    fn has_place(&mut self, message: &mut Message) -> bool {
+        let id = self.raft.raft.id;
+        let metadata = message.mut_snapshot().mut_metadata();
+        let (index, term) = (metadata.index, metadata.term);
+        if index <= self.agreed || index <= self.log().last() && self.term_at(index) == term {
+            // Who is in no set of members is answered nothing.
+            metadata.mut_conf_state().voters = vec![id];
+            return true;
+        }
+        if message.term >= self.term() && self.link.is_none() {
+            self.wanted = Some(index);
+        }
+        false
+    }
+
+    /// The leader no longer has what comes next here: files are wanted that reach to this batch at least.
+    pub fn wants(&self) -> Option<u64> {
+        // It may have come another way.
+        self.wanted.filter(|index| *index > self.agreed && !self.is_ended && self.link.is_none())
+    }
+
+    /// What was fetched takes the place of the journal, if it reaches far enough: then this ends, to be opened anew. False: it is
+    /// fetched again, if it is still wanted.
+    ///
+    /// Errors: the disk.
+    pub fn adopt(&mut self, fetched: &Fetched) -> Result<bool, PersistError> {
+        // Everything that it ever said it has is in what is agreed on up to there, or was never agreed on.
+        let least = self.wants().map(|index| index.max(self.log().last()));
+        if self.raft.raft.state == StateRole::Leader || least.is_none_or(|least| fetched.index < least) {
+            return Ok(false);
+        }
+        self.raft.mut_store().adopt(fetched)?;
+        self.end();
+        Ok(true)
+    }
+
+    /// The members, as far as is agreed on here.
+    pub fn members(&self) -> &Members {
+        self.log().members(self.agreed)
+    }
+
+    /// Who it is that hears from this one while it leads, and how far each is; nothing while it does not.
+    pub fn standings(&self) -> Vec<Standing> {
+        let raft = &self.raft.raft;
+        if raft.state != StateRole::Leader || self.is_ended {
+            return Vec::new();
+        }
+        let standing = |(id, progress): (&u64, &Progress)| Standing {
+            member: *id,
+            has: if *id == raft.id { self.log().last() } else { progress.matched },
+            is_heard: *id == raft.id
+                || self.heard.get(id).is_some_and(|heard| self.ticks - heard <= SILENCE as u64),
+            is_fetching: progress.state == ProgressState::Snapshot,
+        };
+        let mut standings: Vec<_> = raft.prs().iter().map(standing).collect();
+        standings.sort_by_key(|standing| standing.member);
+        standings
+    }
+
+    /// Whether a change of members may be written by the leader's journaller now: one at a time.
+    pub fn takes_change(&self) -> bool {
+        let raft = &self.raft.raft;
+        let is_leading = self.link.is_some() && !self.is_ended && raft.state == StateRole::Leader;
+        is_leading && !raft.has_pending_conf() && raft.lead_transferee.is_none()
+    }
+
+    /// Has member `id`, who votes, lead in place of this one. Nothing further is proposed meanwhile; what comes of it [`Node::role`]
+    /// says.
+    pub fn transfer(&mut self, id: u64) {
+        if self.takes_change() {
+            self.raft.transfer_leader(id);
+        }
+    }
+
+    /// Up to where its journal is agreed on, and the last command there; nothing where nothing is.
+    pub fn agreed(&self) -> Option<(Position, Sequence)> {
+        let at = self.log().at(self.agreed)?;
+        Some((at.position(), at.last.sequence))
     }
 
     /// Member `id` cannot be reached: nothing was sent to it.
@@ -293,6 +452,7 @@ impl Node {
             return Ok(true);
         }
         if self.raft.raft.lead_transferee.is_some() {
+            // It would be refused. Where the other does not come to lead it goes on.
             return Ok(false);
         }
         let (until, given) = link.take();
@@ -301,8 +461,17 @@ impl Node {
         for batch in found {
             let next = self.raft.raft.raft_log.last_index() + 1;
             assert_eq!(batch.index, next, "a leader's batches are proposed in turn");
+            let proposed = match batch.change {
+                None => self.raft.propose(batch.context, batch.data),
+                // It would be taken for one that opens a term.
+                Some(_) if self.raft.raft.has_pending_conf() => Err(raft::Error::ProposalDropped),
+                Some(change) => {
+                    let whole = Whole { block: &batch.context, batch: &batch.data };
+                    self.raft.propose_conf_change(whole.context(), change)
+                }
+            };
             // What is refused is refused because others lead.
-            if self.raft.propose(batch.context, batch.data).is_err() {
+            if proposed.is_err() {
                 self.end();
                 return Ok(true);
             }
@@ -327,8 +496,13 @@ impl Node {
         self.out.append(&mut ready.take_persisted_messages());
         let mut light = self.raft.advance(ready);
         self.out.append(&mut light.take_messages());
-        self.raft.advance_apply();
         let agreed = self.raft.raft.raft_log.committed;
+        let changes: Vec<_> =
+            self.log().changes(self.agreed, agreed).filter_map(Members::conf_change).collect();
+        for change in changes {
+            self.raft.apply_conf_change(&change).map_err(broken)?;
+        }
+        self.raft.advance_apply();
         if agreed > self.agreed {
             self.agreed = agreed;
             self.raft.mut_store().agree(agreed);

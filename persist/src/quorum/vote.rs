@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   0 magic [8] | 8 crc32c u32 (of bytes 12..4096) | 12 zero u32 | 16 cluster [16] | 32 member u64 | 40 term u64 | 48 vote u64
-//!  56 commit u64 | 64 cut_segment u64 | 72 cut_offset u64
+//!  56 commit u64 | 64 cut_segment u64 | 72 cut_offset u64 | 80 install u64 | 88 joined u64
 //! ```
 //!
 //! A folder without it cannot vote: an emptied one would elect leaders that know nothing of what it acknowledged.
@@ -24,8 +24,9 @@ pub(crate) const NOT_ALONE: &str =
     "this folder is a member's of a cluster: start it with `cluster_member`, as the others are";
 /// What is said where the file is missing.
 pub(crate) const NO_MEMBER: &str = "this folder is no member's of a cluster: an empty one could elect a leader that knows nothing of what \
-                                    it acknowledged. A new cluster begins with `ringside cluster init` on each host; a lost disk is \
-                                    replaced by a copy of the journal of the member that leads";
+                                    it acknowledged. A new cluster begins with `ringside cluster init` on each host; whoever \
+                                    has lost a disk comes back under another number: `ringside cluster init --join`, then \
+                                    `ringside cluster replace` where the others run";
 
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
@@ -40,6 +41,8 @@ struct Block {
     commit: u64,
     cut_segment: u64,
     cut_offset: u64,
+    install: u64,
+    joined: u64,
 }
 
 /// What it says.
@@ -57,6 +60,20 @@ pub struct Vote {
     pub commit: u64,
     /// The journal is being cut there, since others agreed on something else.
     pub(crate) cut: Option<Position>,
+    /// Another journal takes the place of this one.
+    pub(crate) install: Option<Stage>,
+    /// It came to a cluster that was there: it is a member once the journal says so.
+    pub(crate) is_joined: bool,
+}
+
+/// How far a journal that lies aside has come into its place. Each step is done again where it was begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub(crate) enum Stage {
+    /// What stood there is being removed.
+    Removes = 1,
+    /// What lies aside is being given its names.
+    Moves = 2,
 }
 
 /// Writes it, durably.
@@ -74,6 +91,8 @@ pub(crate) fn write(storage: &dyn Storage, vote: &Vote) -> Result<(), PersistErr
         commit: vote.commit,
         cut_segment: cut.segment,
         cut_offset: cut.offset,
+        install: vote.install.map_or(0, |stage| stage as u64),
+        joined: u64::from(vote.is_joined),
     };
     bytes[..size_of::<Block>()].copy_from_slice(block.as_bytes());
     let crc = checksum::crc(&bytes[12..]);
@@ -93,7 +112,8 @@ pub fn read(storage: &dyn Storage) -> Result<Vote, PersistError> {
     };
     let damaged = || PersistError::Member {
         reason: format!(
-            "the file `{NAME}` is damaged, and with it what this member voted: replace the folder by a copy of another member's"
+            "the file `{NAME}` is damaged, and with it what this member voted: it comes back under another number, with an empty folder \
+             (`ringside cluster init --join`, then `ringside cluster replace` where the others run)"
         ),
     };
     let (block, _) = Block::read_from_prefix(&bytes).map_err(|_| damaged())?;
@@ -101,6 +121,12 @@ pub fn read(storage: &dyn Storage) -> Result<Vote, PersistError> {
         return Err(damaged());
     }
     let cut = Position { segment: block.cut_segment, offset: block.cut_offset };
+    let install = match block.install {
+        0 => None,
+        1 => Some(Stage::Removes),
+        2 => Some(Stage::Moves),
+        _ => return Err(damaged()),
+    };
     Ok(Vote {
         cluster: block.cluster,
         member: block.member,
@@ -108,6 +134,8 @@ pub fn read(storage: &dyn Storage) -> Result<Vote, PersistError> {
         vote: block.vote,
         commit: block.commit,
         cut: (cut.segment > 0).then_some(cut),
+        install,
+        is_joined: block.joined != 0,
     })
 }
 
@@ -116,6 +144,12 @@ pub fn read(storage: &dyn Storage) -> Result<Vote, PersistError> {
 ///
 /// Errors: the folder is a member's or a mirror's already; the journal is of another id than `cluster`; I/O.
 pub fn init(storage: &dyn Storage, member: u64, cluster: Option<[u8; 16]>) -> Result<[u8; 16], PersistError> {
+    let vote = first(storage, member, cluster)?;
+    write(storage, &vote)?;
+    Ok(vote.cluster)
+}
+
+fn first(storage: &dyn Storage, member: u64, cluster: Option<[u8; 16]>) -> Result<Vote, PersistError> {
     let survey = survey(storage)?;
     survey.check_own(false)?;
     let found = survey.segments.first().map(|read| read.header.journal_id);
@@ -131,6 +165,18 @@ pub fn init(storage: &dyn Storage, member: u64, cluster: Option<[u8; 16]>) -> Re
         true => (0, 0),
         false => (u64::from(walk(storage, &survey, 0, None, |_, _| Ok(()))?.epoch), member),
     };
-    write(storage, &Vote { cluster, member, term, vote, commit: 0, cut: None })?;
-    Ok(cluster)
+    Ok(Vote { cluster, member, term, vote, commit: 0, cut: None, install: None, is_joined: false })
+}
+
+/// Makes the locked, empty folder that of one who comes to a cluster that is there, under a number that was nobody's.
+///
+/// Errors: there is a journal; as [`init`].
+pub fn join(storage: &dyn Storage, member: u64, cluster: [u8; 16]) -> Result<(), PersistError> {
+    if !survey(storage)?.segments.is_empty() {
+        let reason =
+            "there is a journal in this folder: whoever comes to a cluster fetches that of the others";
+        return Err(PersistError::Member { reason: reason.to_string() });
+    }
+    let vote = first(storage, member, Some(cluster))?;
+    write(storage, &Vote { is_joined: true, ..vote })
 }

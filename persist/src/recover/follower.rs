@@ -44,7 +44,7 @@ use ringside_core::ids::Sequence;
 use ringside_core::ring::Doorbell;
 use ringside_core::side::SideStore;
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -67,11 +67,13 @@ const FAST: u64 = 2 << 20;
 pub struct FollowerStatus {
     sequence: AtomicU64,
     side_changes: AtomicU64,
+    shown_epoch: AtomicU32,
     snapshot: AtomicU64,
     snapshots: AtomicU64,
     snapshot_ns: AtomicU64,
     snapshot_len: AtomicU64,
     is_failed: AtomicBool,
+    is_left: AtomicBool,
     /// When the newest snapshot was written, or the follower began.
     taken_at: Mutex<Option<Instant>>,
     failure: Mutex<Option<PersistError>>,
@@ -88,6 +90,12 @@ impl FollowerStatus {
     /// Grows with every entry beside the commands that it has read.
     pub fn side_changes(&self) -> u64 {
         self.side_changes.load(Ordering::Relaxed)
+    }
+
+    /// Epoch of the last command that its fold has committed: all of earlier ones that there will ever be it has, too.
+    pub fn shown_epoch(&self) -> u32 {
+        // Acquire: who sees it sees what the fold did.
+        self.shown_epoch.load(Ordering::Acquire)
     }
 
     /// Sequence of the newest snapshot, found or written; 0 for none.
@@ -121,6 +129,11 @@ impl FollowerStatus {
     /// that the live engine cannot be trusted.
     pub fn is_failed(&self) -> bool {
         self.is_failed.load(Ordering::Acquire)
+    }
+
+    /// Its end is not to be one in good order: somebody waits for it, and a snapshot of it has time.
+    pub fn leave(&self) {
+        self.is_left.store(true, Ordering::Relaxed);
     }
 
     /// It has ended on this error, or could not begin.
@@ -482,6 +495,7 @@ impl<M: Machine, F: Fold> Follower<M, F> {
         if !self.commit(false)? {
             return Ok(0);
         }
+        self.status.shown_epoch.store(self.epoch, Ordering::Release);
         if self.is_due() && !self.is_wanted() {
             self.snapshot()?;
         }
@@ -673,7 +687,7 @@ impl<M: Machine, F: Fold> Follower<M, F> {
 
     /// Whether somebody waits to take it: what can be done later is.
     fn is_wanted(&self) -> bool {
-        self.wanted.load(Ordering::Relaxed)
+        self.wanted.load(Ordering::Relaxed) || self.status.is_left.load(Ordering::Relaxed)
     }
 
     /// Catches up with the durable mark and takes a snapshot there, for a graceful end: the journaller is closed.
@@ -758,6 +772,7 @@ impl<M: Machine, F: Fold + Send> Agent for Follower<M, F> {
 
     fn close(&mut self) {
         if !self.status.is_failed()
+            && !self.is_wanted()
             && let Err(error) = self.finish()
         {
             self.fail(error);

@@ -18,6 +18,7 @@
 //! the next sync with success, while the disk holds none of it.
 
 pub mod ahead;
+pub mod aside;
 mod buffer;
 pub mod disk;
 pub mod faulty;

@@ -6,7 +6,9 @@
 use crate::config::PersistConfig;
 use crate::error::PersistError;
 use crate::format::checksum;
+use crate::format::record::Class;
 use crate::format::segment::{self, SegmentHeader};
+use crate::quorum::members::Members;
 use crate::read::replay::{Place, Reader, Step};
 use crate::read::survey::survey;
 use crate::read::tail::follows;
@@ -190,7 +192,7 @@ impl Copier {
         &mut self,
         bytes: Buffer,
         len: usize,
-        is_right: impl FnOnce(&Place) -> Result<(), String>,
+        is_right: impl FnOnce(&Whole) -> Result<(), String>,
     ) -> Result<Buffer, CopyError> {
         let Some(End { current, place }) = &mut self.end else {
             return Err(CopyError::Unfit("records came before a segment was begun".to_owned()));
@@ -203,17 +205,28 @@ impl Copier {
         file.write_at(place.offset, &bytes[..len]).map_err(PersistError::io("write", name))?;
         file.sync().map_err(PersistError::io("sync", name))?;
         current.check_name(self.storage.as_ref())?;
-        *place = next;
+        *place = next.place;
         Ok(bytes)
     }
 }
 
-/// Reads to the limit, and gives the place there.
+/// Batches that were read to their end.
+pub(crate) struct Whole {
+    pub(crate) place: Place,
+    /// The members that the last change among them leads to.
+    pub(crate) members: Option<Members>,
+}
+
+/// Reads to the limit.
 ///
 /// Errors: something does not count; no batch ends there.
-pub(crate) fn whole_batches(reader: &mut Reader, header: &SegmentHeader) -> Result<Place, CopyError> {
+pub(crate) fn whole_batches(reader: &mut Reader, header: &SegmentHeader) -> Result<Whole, CopyError> {
+    let mut members = None;
     let bad = loop {
         match reader.step()? {
+            Step::Record(record) if record.class() == Class::Side => {
+                members = Members::of_entry(&record.side()).or(members);
+            }
             Step::Record(_) => {}
             Step::End => break None,
             Step::Bad(bad) => break Some(bad),
@@ -232,5 +245,5 @@ pub(crate) fn whole_batches(reader: &mut Reader, header: &SegmentHeader) -> Resu
             next.offset, header.number
         )));
     }
-    Ok(next)
+    Ok(Whole { place: next, members })
 }

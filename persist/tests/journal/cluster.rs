@@ -1,6 +1,6 @@
-//! Three members on disks of their own, over a network that drops, delays, doubles and cuts, whose processes die and whose power goes:
-//! nothing acknowledged is lost, nothing is told that is not agreed on, and one history comes of it. Nothing here has a thread or a
-//! clock: one seed replays a failure.
+//! Three members on disks of their own, over a network that drops, delays, doubles and cuts, whose processes die and whose power goes,
+//! and which forget what snapshots made superfluous, so that others fetch the files; members come and go meanwhile, and whose disk is
+//! lost comes back as another: nothing acknowledged is lost, nothing is told that is not agreed on, and one history comes of it. Nothing here has a thread or a clock: one seed replays a failure.
 
 use crate::common::{Count, Ledger, Session, for_each_seed, random_command, seeds, small_config};
 use ringside_core::agent::Agent;
@@ -9,9 +9,14 @@ use ringside_core::side::SideEntry;
 use ringside_persist::config::{PersistConfig, Term};
 use ringside_persist::error::PersistError;
 use ringside_persist::format::segment;
+use ringside_persist::mirror::frame::{HEAD_LEN, Head};
+use ringside_persist::mirror::sink::SinkError;
+use ringside_persist::mirror::source::Feed;
+use ringside_persist::quorum::install::Fetch;
 use ringside_persist::quorum::link::Link;
-use ringside_persist::quorum::node::{Membership, Node, Role};
-use ringside_persist::quorum::{Message, vote};
+use ringside_persist::quorum::members::Members;
+use ringside_persist::quorum::node::{Membership, Node, Role, Standing};
+use ringside_persist::quorum::{self, Message, vote};
 use ringside_persist::recover::follower::Follower;
 use ringside_persist::recover::machine::Machine;
 use ringside_persist::recover::recovery::{Recovered, recover_in, take_over};
@@ -26,9 +31,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const MEMBERS: usize = 3;
+/// Numbers that are given in a life at most.
+const NUMBERS: usize = 12;
 /// Milliseconds of a tick.
 const TICK_MS: u64 = 10;
-const VOTERS: [u64; MEMBERS] = [1, 2, 3];
 
 /// A bug that is put in on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,8 +63,21 @@ struct Leading {
     link: Arc<Link>,
     /// Hash of the state after each command, from this term's first on.
     hashes: BTreeMap<Sequence, u64>,
+    /// The second engine: writes snapshots, and removes what they make superfluous.
+    follower: Follower<Ledger, Count>,
     /// Entries beside the commands that are waited for.
     receipts: VecDeque<(u64, Receipt)>,
+    /// A change of members on its way.
+    changing: Option<Receipt>,
+}
+
+/// Files that a member gets from another.
+struct Fetching {
+    fetch: Fetch,
+    /// Who gives them, while they are connected.
+    feed: Option<(usize, Feed)>,
+    /// Frames on their way.
+    bytes: VecDeque<u8>,
 }
 
 struct Member {
@@ -66,10 +85,20 @@ struct Member {
     disk: Faulty,
     node: Option<Node>,
     engine: Engine,
+    fetching: Option<Fetching>,
     /// Ticks until its process is started again.
     down: u64,
+    /// Its disk is gone for good, or it is no member any more.
+    is_gone: bool,
+    /// The last command that it showed, and that what is kept beside its journal knows of.
+    kept: Sequence,
     /// Its file `member` before it voted for anybody.
     blank: Vec<u8>,
+}
+
+/// A member of the settings.
+fn named(id: u64) -> quorum::members::Member {
+    quorum::members::Member { address: format!("host-{id}:1"), key: [id as u8; 32], is_voter: true }
 }
 
 struct World {
@@ -89,7 +118,7 @@ struct World {
     /// Nothing goes wrong any more.
     is_calm: bool,
     /// From whom to whom nothing comes through.
-    cuts: [[bool; MEMBERS]; MEMBERS],
+    cuts: [[bool; NUMBERS]; NUMBERS],
     /// Of a thousand messages so many are lost, and so many come twice.
     lost: u64,
     /// The hash of the state after each command that was shown to anybody.
@@ -102,6 +131,19 @@ struct World {
     /// Who leads in each term.
     leaders: BTreeMap<u64, u64>,
     crashes: u64,
+    /// Journals that took the place of others.
+    installs: u64,
+    /// Disks fail.
+    is_faulty: bool,
+    /// Nobody places orders any more.
+    is_quiet: bool,
+    cluster: [u8; 16],
+    is_direct: bool,
+    /// Members come and go.
+    members_change: bool,
+    /// Changes of members that were asked for.
+    changes: u64,
+    lost_disks: u64,
 }
 
 impl World {
@@ -109,37 +151,28 @@ impl World {
         let mut random = Random::new(seed);
         let small = small_config(&mut random);
         let config = PersistConfig {
-            snapshot_commands: 100 + random.below(900),
-            // Segments that others need are not removed here.
-            snapshots_kept: 1_000,
-            segment_len: [32 << 10, 64 << 10, 128 << 10][random.below(3) as usize],
+            snapshot_commands: [50, 200, 1_000][random.below(3) as usize],
+            // In most lives segments are removed that others need.
+            snapshots_kept: [1_000, 2, 1][random.below(3) as usize],
+            segment_len: [16 << 10, 32 << 10, 64 << 10, 128 << 10][random.below(4) as usize],
             ..small
         };
         let id = [random.draw() as u8 | 1; 16];
         let config = PersistConfig { journal_id: None, ..config };
         let is_direct = random.below(2) == 0;
-        let members = VOTERS
-            .map(|number| {
-                let disk = Faulty::new(seed * 8 + number);
-                let disk = if is_direct { disk.with_durable_writes() } else { disk };
-                assert_eq!(vote::init(&disk, number, Some(id)).unwrap(), id);
-                let blank = disk.bytes("member").unwrap();
-                Member { id: number, disk, node: None, engine: Engine::None, down: 0, blank }
-            })
-            .into();
-        World {
+        let mut world = World {
             seed,
             random,
             planted,
             config,
-            members,
+            members: Vec::new(),
             network: BTreeMap::new(),
             sent: 0,
             now: 0,
+            cuts: [[false; NUMBERS]; NUMBERS],
             leases: 0,
             handed_over: 0,
             is_calm: false,
-            cuts: [[false; MEMBERS]; MEMBERS],
             lost: 0,
             truth: BTreeMap::new(),
             acknowledged: 0,
@@ -147,7 +180,38 @@ impl World {
             entries: 0,
             leaders: BTreeMap::new(),
             crashes: 0,
+            installs: 0,
+            is_faulty: false,
+            is_quiet: false,
+            cluster: id,
+            is_direct,
+            members_change: false,
+            changes: 0,
+            lost_disks: 0,
+        };
+        world.members_change = world.random.below(2) == 0;
+        for number in 1..=MEMBERS as u64 {
+            let disk = world.disk(number);
+            assert_eq!(vote::init(&disk, number, Some(id)).unwrap(), id);
+            world.comes(number, disk);
         }
+        world
+    }
+
+    fn disk(&self, number: u64) -> Faulty {
+        let disk = Faulty::new(self.seed * 16 + number);
+        if self.is_direct { disk.with_durable_writes() } else { disk }
+    }
+
+    fn comes(&mut self, id: u64, disk: Faulty) {
+        let blank = disk.bytes("member").unwrap();
+        let (node, engine, fetching) = (None, Engine::None, None);
+        let member = Member { id, disk, node, engine, fetching, down: 0, is_gone: false, kept: 0, blank };
+        self.members.push(member);
+    }
+
+    fn ids(&self) -> Vec<usize> {
+        (0..self.members.len()).collect()
     }
 
     /// Something was shown: it must be what everybody else was shown.
@@ -157,14 +221,18 @@ impl World {
     }
 
     fn run(&mut self, ticks: u64, faults: u64) {
+        self.is_faulty = faults > 0;
         self.is_calm = faults == 0;
         for _ in 0..ticks {
             self.now += 1;
             if faults > 0 && self.random.below(1_000) < faults {
                 self.fault();
             }
+            if faults > 0 && self.members_change && self.random.below(60) == 0 {
+                self.make_ready();
+            }
             self.deliver();
-            for index in 0..MEMBERS {
+            for index in self.ids() {
                 if let Err(error) = self.turn(index) {
                     // Its disk ended it: the process does, and is started again.
                     assert!(
@@ -211,14 +279,15 @@ impl World {
     /// What a member does in a tick.
     fn turn(&mut self, index: usize) -> Result<(), PersistError> {
         let member = &mut self.members[index];
-        if member.down > 0 {
-            member.down -= 1;
+        if member.down > 0 || member.is_gone {
+            member.down = member.down.saturating_sub(1);
             return Ok(());
         }
         if member.node.is_none() {
             let seed = self.random.draw();
             let storage: Arc<dyn Storage> = Arc::new(member.disk.clone());
-            let membership = Membership { member: member.id, voters: VOTERS.to_vec(), seed };
+            let named = (1..=MEMBERS as u64).map(|id| (id, named(id)));
+            let membership = Membership { member: member.id, members: Members::of_settings(named), seed };
             let node =
                 Node::open(storage, Lock::default(), &self.config, Ledger::version(), &membership, false)?;
             member.node = Some(node);
@@ -244,11 +313,97 @@ impl World {
             }
         }
         self.check_leases();
+        self.fetch(index)
+    }
+
+    /// Gets files from another, where the leader no longer has what is needed.
+    fn fetch(&mut self, index: usize) -> Result<(), PersistError> {
+        let Some(wanted) = self.members[index].node.as_ref().and_then(Node::wants) else {
+            self.members[index].fetching = None;
+            return Ok(());
+        };
+        let from = self.random.below(self.members.len() as u64) as usize;
+        let is_cut = |from: usize| self.cuts[from][index] || self.cuts[index][from];
+        let agreed = self.members[from].node.as_ref().filter(|node| node.batches().1 >= wanted);
+        let agreed = agreed.filter(|_| from != index && !is_cut(from)).and_then(Node::agreed);
+        let source: Arc<dyn Storage> = Arc::new(self.members[from].disk.clone());
+        let is_there = self.members.iter().map(|member| member.node.is_some()).collect::<Vec<_>>();
+        let storage: Arc<dyn Storage> = Arc::new(self.members[index].disk.clone());
+        let mut fetching = match self.members[index].fetching.take() {
+            // A process that is gone, or a cable, ends a connection; what has come stays.
+            Some(Fetching { feed: Some((from, _)), fetch, .. }) if !is_there[from] || is_cut(from) => {
+                Fetching { fetch, feed: None, bytes: VecDeque::new() }
+            }
+            Some(fetching) => fetching,
+            None => {
+                let fetch = Fetch::begin(&storage, Lock::default(), &self.config, false)?;
+                Fetching { fetch, feed: None, bytes: VecDeque::new() }
+            }
+        };
+        if fetching.feed.is_none()
+            && let Some((position, sequence)) = agreed
+        {
+            let (hello, mut out) = (fetching.fetch.hello(), Vec::new());
+            let length = self.config.segment_len;
+            match Feed::of_files(source, position, sequence, &hello, length, &mut out) {
+                Ok(feed) => fetching.feed = Some((from, feed)),
+                // What has come does not fit what this one has; or it has just removed it.
+                Err(_) => return Ok(()),
+            }
+            fetching.bytes.extend(out);
+        }
+        let Fetching { fetch, feed, bytes } = &mut fetching;
+        let Some((_, feed)) = feed else {
+            self.members[index].fetching = Some(fetching);
+            return Ok(());
+        };
+        for _ in 0..1 + self.random.below(4) {
+            if bytes.is_empty() {
+                let mut out = Vec::new();
+                // Files may be removed while they are sent.
+                if feed.next(&mut out).is_err() {
+                    return Ok(());
+                }
+                bytes.extend(out);
+            }
+            if bytes.is_empty() {
+                // There is no more, and it does not reach far enough.
+                return Ok(());
+            }
+            let head: Vec<u8> = bytes.drain(..HEAD_LEN).collect();
+            let head = Head::read(&head.try_into().unwrap()).unwrap();
+            let payload: Vec<u8> = bytes.drain(..head.len()).collect();
+            match fetch.take(&head, &payload) {
+                Ok(false) => {}
+                Ok(true) => {
+                    let Fetching { fetch, .. } = fetching;
+                    let fetched = fetch.check::<Ledger>(&())?;
+                    let node = self.members[index].node.as_mut().unwrap();
+                    if node.adopt(&fetched)? {
+                        self.installs += 1;
+                        if self.is_faulty && self.random.below(2) == 0 {
+                            // It dies while one takes the place of the other.
+                            let disk = &self.members[index].disk;
+                            let cut_at = Some(disk.calls() + 1 + self.random.below(60));
+                            disk.plan(Plan { cut_at, ..Plan::default() });
+                        }
+                    }
+                    return Ok(());
+                }
+                Err(SinkError::Persist(error)) => return Err(error),
+                Err(SinkError::Full) => return Ok(()),
+                Err(error) => panic!("seed {}: {error}", self.seed),
+            }
+        }
+        self.members[index].fetching = Some(fetching);
         Ok(())
     }
 
     /// What its engine does.
     fn engine(&mut self, index: usize) -> Result<(), PersistError> {
+        let gone: Vec<u64> =
+            self.members.iter().filter(|member| member.is_gone).map(|member| member.id).collect();
+        let newest = self.members.len() as u64;
         let (random, config) = (&mut self.random, &self.config);
         let member = &mut self.members[index];
         let Some(node) = &mut member.node else { return Ok(()) };
@@ -296,8 +451,17 @@ impl World {
                 })?;
                 let (last, hash) = (session.next - 1, session.hash);
                 let hashes = BTreeMap::from([(last, hash)]);
-                *engine =
-                    Engine::Leads(Box::new(Leading { session, link, hashes, receipts: VecDeque::new() }));
+                let status = session.journaller.status();
+                let follower = Follower::new(storage, config, &(), Count::default(), status, &[])?;
+                let receipts = VecDeque::new();
+                *engine = Engine::Leads(Box::new(Leading {
+                    session,
+                    link,
+                    hashes,
+                    follower,
+                    receipts,
+                    changing: None,
+                }));
                 assert!(
                     last >= self.acknowledged,
                     "seed {}: the new leader ends at {last}, and {} was acknowledged",
@@ -307,7 +471,7 @@ impl World {
                 self.shown(last, hash);
             }
             (Role::Leads, Engine::Leads(leading)) => {
-                for _ in 0..random.below(12) / 3 {
+                for _ in 0..if self.is_quiet { 0 } else { random.below(12) / 3 } {
                     let mut truth = vec![0; leading.session.next as usize];
                     if leading.session.publish(random_command(random), &mut truth) {
                         leading.hashes.insert(leading.session.next - 1, leading.session.hash);
@@ -316,7 +480,7 @@ impl World {
                 if random.below(200) == 0 && !self.is_calm && node.hand_over() {
                     self.handed_over += 1;
                 }
-                if random.below(20) == 0 {
+                if !self.is_quiet && random.below(20) == 0 {
                     self.entries += 1;
                     let entry = SideEntry::put(1, &self.entries.to_le_bytes(), vec![3; 40]);
                     let writer = leading.session.journaller.side_writer();
@@ -324,8 +488,25 @@ impl World {
                         leading.receipts.push_back((self.entries, receipt));
                     }
                 }
+                if leading.changing.as_ref().is_some_and(|receipt| receipt.is_released() != Ok(false)) {
+                    leading.changing = None;
+                }
+                if !self.is_quiet
+                    && leading.changing.is_none()
+                    && random.below(12) == 0
+                    && node.takes_change()
+                    && let Some(changed) = change(node, &gone, newest, random)
+                {
+                    self.changes += 1;
+                    let writer = leading.session.journaller.side_writer();
+                    leading.changing = writer.append(vec![changed.entry()], Purpose::Revokes).ok();
+                }
                 leading.session.settle();
                 if let Some(error) = leading.session.journaller.status().take_failure() {
+                    return Err(error);
+                }
+                leading.follower.do_work();
+                if let Some(error) = leading.follower.status().take_failure() {
                     return Err(error);
                 }
                 // What passed the gate a client was told.
@@ -350,6 +531,7 @@ impl World {
                     return Err(error);
                 }
                 let (at, hash) = (follower.machine().sequence(), follower.machine().hash());
+                member.kept = member.kept.max(at);
                 if at > 0 {
                     self.shown(at, hash);
                 }
@@ -357,6 +539,12 @@ impl World {
             (Role::Follows(_), engine) => {
                 assert!(!matches!(engine, Engine::Leads(_)), "a leader that follows has ended");
                 if node.has_journal() {
+                    let (seed, at) = (self.seed, node.sequence());
+                    assert!(
+                        at >= member.kept,
+                        "seed {seed}: it starts from {at}, and showed {}",
+                        member.kept
+                    );
                     let follower = Follower::new(storage, config, &(), Count::default(), node.status(), &[])?;
                     *engine = Engine::Follows(Box::new(follower));
                 }
@@ -383,11 +571,14 @@ impl World {
 
     fn crash(&mut self, index: usize, is_power: bool) {
         self.crashes += 1;
+        if self.members[index].is_gone {
+            return;
+        }
         let (seed, planted) = (self.random.draw(), self.planted);
-        let longest = if self.random.below(4) == 0 { 200 } else { 10 };
+        let longest = if self.random.below(4) == 0 { 400 } else { 10 };
         let down = 1 + self.random.below(longest);
         let member = &mut self.members[index];
-        (member.node, member.engine, member.down) = (None, Engine::None, down);
+        (member.node, member.engine, member.fetching, member.down) = (None, Engine::None, None, down);
         member.disk = if is_power || member.disk.is_off() {
             member.disk.power_cut(seed)
         } else {
@@ -409,8 +600,9 @@ impl World {
     }
 
     fn fault(&mut self) {
-        let index = self.random.below(MEMBERS as u64) as usize;
-        match self.random.below(10) {
+        let hosts = self.members.len() as u64;
+        let index = self.random.below(hosts) as usize;
+        match self.random.below(if self.members_change { 11 } else { 10 }) {
             0 | 1 => self.crash(index, false),
             2 | 3 => self.crash(index, true),
             4 => {
@@ -420,24 +612,25 @@ impl World {
                 disk.plan(Plan { cut_at, ..Plan::default() });
             }
             5 => {
-                for index in 0..MEMBERS {
+                for index in self.ids() {
                     self.crash(index, true);
                 }
             }
             6 => {
-                let other = self.random.below(MEMBERS as u64) as usize;
+                let other = self.random.below(hosts) as usize;
                 self.cuts[index][other] = true;
                 if self.random.below(2) == 0 {
                     self.cuts[other][index] = true;
                 }
             }
             7 => {
-                for other in 0..MEMBERS {
+                for other in self.ids() {
                     (self.cuts[index][other], self.cuts[other][index]) = (true, true);
                 }
             }
-            8 => self.cuts = [[false; MEMBERS]; MEMBERS],
-            _ => self.lost = self.random.below(300),
+            8 => self.cuts = [[false; NUMBERS]; NUMBERS],
+            9 => self.lost = self.random.below(300),
+            _ => self.lose(),
         }
         if self.planted == Planted::AnsweredBeforeTheSync {
             for member in &self.members {
@@ -447,8 +640,41 @@ impl World {
         }
     }
 
+    /// A disk is lost for good: only where what is left is enough, and nobody comes or goes.
+    fn lose(&mut self) {
+        let leads = |member: &&Member| {
+            let node = member.node.as_ref().filter(|node| node.takes_change())?;
+            let Engine::Leads(leading) = &member.engine else { return None };
+            let members = node.members();
+            (leading.changing.is_none() && members.learners().is_empty()).then(|| members.voters())
+        };
+        let Some(voters) = self.members.iter().find_map(|member| leads(&member)) else { return };
+        let is_gone = |id: &u64| self.members[*id as usize - 1].is_gone;
+        if voters.len() != MEMBERS || voters.iter().any(is_gone) || self.members.len() == NUMBERS {
+            return;
+        }
+        let lost = voters[self.random.below(MEMBERS as u64) as usize];
+        self.lost_disks += 1;
+        let member = &mut self.members[lost as usize - 1];
+        (member.node, member.engine, member.fetching, member.is_gone) = (None, Engine::None, None, true);
+    }
+
+    /// Another host is made ready, under a number that was nobody's.
+    fn make_ready(&mut self) {
+        let number = self.members.len() as u64 + 1;
+        let is_awaited = self.members.iter().filter_map(|member| member.node.as_ref()).any(|node| {
+            let known = node.members().all().keys().next_back().copied();
+            matches!(node.role(), Role::Leads) && known < Some(number - 1)
+        });
+        if number as usize <= NUMBERS && !is_awaited {
+            let disk = self.disk(number);
+            vote::join(&disk, number, self.cluster).unwrap();
+            self.comes(number, disk);
+        }
+    }
+
     fn heal(&mut self) {
-        (self.cuts, self.lost) = ([[false; MEMBERS]; MEMBERS], 0);
+        (self.cuts, self.lost) = ([[false; NUMBERS]; NUMBERS], 0);
         for member in &mut self.members {
             member.down = 0;
             if !member.disk.is_off() {
@@ -463,6 +689,32 @@ impl World {
             _ => None,
         })
     }
+}
+
+/// What an operator would have changed: whoever has come is taken in, votes once it has almost everything, and then one goes, whose disk
+/// is lost if there is such.
+fn change(node: &Node, gone: &[u64], newest: u64, random: &mut Random) -> Option<Members> {
+    let (members, standings) = (node.members(), node.standings());
+    let standing = |id: u64| standings.iter().find(|standing| standing.member == id);
+    if let Some(&learner) = members.learners().first() {
+        let is_near = |standing: &Standing| standing.is_heard && standing.has + 20 >= node.batches().1;
+        return match standing(learner).is_some_and(is_near) {
+            true => members.with_vote(learner).ok(),
+            false if gone.contains(&learner) => members.without(learner).ok(),
+            false => None,
+        };
+    }
+    let voters = members.voters();
+    if voters.len() <= MEMBERS {
+        return members.with(newest, &format!("host-{newest}:1"), [newest as u8; 32]).ok();
+    }
+    let own = standings.iter().map(|standing| standing.member).find(|id| *id == node.member())?;
+    let others: Vec<u64> = voters.iter().copied().filter(|id| *id != own).collect();
+    let lost = others.iter().copied().find(|id| gone.contains(id));
+    let leaves = lost.unwrap_or(others[random.below(others.len() as u64) as usize]);
+    let heard =
+        voters.iter().filter(|id| **id != leaves && standing(**id).is_some_and(|standing| standing.is_heard));
+    (2 * heard.count() > voters.len() - 1).then(|| members.without(leaves).ok()).flatten()
 }
 
 /// Of every segment: name and bytes.
@@ -490,24 +742,17 @@ fn live(seed: u64, planted: Planted) -> World {
     );
     // Nobody places orders any more: the last are told to everybody.
     let last = world.leader().unwrap().session.next - 1;
-    for _ in 0..100 {
-        world.now += 1;
-        world.deliver();
-        for index in 0..MEMBERS {
-            if let Engine::Leads(leading) = &mut world.members[index].engine {
-                leading.session.settle();
-            } else {
-                world.engine(index).unwrap();
-            }
-            let node = world.members[index].node.as_mut().unwrap();
-            node.tick();
-            while node.work().unwrap() {}
-            for message in node.messages() {
-                world.send(message);
-            }
-        }
-    }
+    world.is_quiet = true;
+    world.run(200, 0);
     assert_eq!(world.leader().unwrap().session.gate.durable(), last, "seed {seed}");
+    // Whoever is a member by now.
+    let leads =
+        |member: &&Member| matches!(&member.engine, Engine::Leads(leading) if !leading.link.is_lost());
+    let leader = world.members.iter().find(leads).unwrap().node.as_ref().unwrap();
+    let set = leader.members().clone();
+    world.members.retain(|member| set.all().contains_key(&member.id) && !member.is_gone);
+    let is_told = |member: &Member| *member.node.as_ref().unwrap().members() == set;
+    assert!(world.members.iter().all(is_told), "seed {seed}: not all know of the same members");
     let ends: Vec<_> = world.members.iter().map(|member| member.node.as_ref().unwrap().batches()).collect();
     assert!(ends.iter().all(|end| *end == ends[0] && end.0 == end.1), "seed {seed}: {ends:?}");
     for member in &world.members {
@@ -515,13 +760,14 @@ fn live(seed: u64, planted: Planted) -> World {
             assert_eq!(follower.machine().sequence(), last, "seed {seed}: member {}", member.id);
         }
     }
-    // All files are the same, and lead to the state that was shown.
+    // All files that several have are the same, and lead to the state that was shown.
     let of_first = segments(&world.members[0].disk);
     for member in &world.members[1..] {
         let own = segments(&member.disk);
-        let names = |all: &[(String, Vec<u8>)]| all.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
-        assert_eq!(names(&of_first), names(&own), "seed {seed}: member {}", member.id);
-        for ((name, bytes), (_, own)) in of_first.iter().zip(&own) {
+        let name = |all: &[(String, Vec<u8>)]| all.last().map(|(name, _)| name.clone());
+        assert_eq!(name(&of_first), name(&own), "seed {seed}: member {}", member.id);
+        for (name, bytes) in &of_first {
+            let Some((_, own)) = own.iter().find(|(named, _)| named == name) else { continue };
             let at = bytes.iter().zip(own).position(|(one, other)| one != other);
             assert!(at.is_none(), "seed {seed}: {name} of member {} differs at byte {at:?}", member.id);
         }
@@ -531,14 +777,19 @@ fn live(seed: u64, planted: Planted) -> World {
         let config =
             PersistConfig { term: Some(Term { number: u32::MAX, index: ends[0].0 }), ..world.config.clone() };
         let disk = member.disk.process_end();
-        for name in disk.list().unwrap() {
-            if name.ends_with(".snapshot") {
-                disk.remove(&name).unwrap();
-            }
+        let mut names = disk.list().unwrap();
+        names.sort();
+        let is_whole = names.iter().find_map(|name| segment::first_seq_of(name)) == Some(1);
+        for name in names.iter().filter(|name| is_whole && name.ends_with(".snapshot")) {
+            disk.remove(name).unwrap();
         }
         let recovered = recover_in::<Ledger>(Arc::new(disk), Lock::default(), &config, &(), &mut ());
         let recovered = recovered.unwrap();
         assert_eq!(recovered.report.last, last, "seed {seed}");
+        assert!(
+            world.changes == 0 || Members::of(&recovered.side).is_none_or(|members| members == set),
+            "seed {seed}: the journal names other members"
+        );
         for number in &world.told {
             let entry = recovered.side.get(1, &number.to_le_bytes());
             assert!(entry.is_some(), "seed {seed}: entry {number} was told of and is lost");
@@ -556,20 +807,27 @@ fn live(seed: u64, planted: Planted) -> World {
 #[test]
 fn nothing_acknowledged_is_lost_and_one_history_comes_of_it() {
     let [crashes, terms, leases, handed_over] = [const { AtomicU64::new(0) }; 4];
+    let [installs, changes, lost] = [const { AtomicU64::new(0) }; 3];
     for_each_seed("cluster::nothing_acknowledged_is_lost_and_one_history_comes_of_it", 200, |seed| {
         let world = live(seed, Planted::Nothing);
         crashes.fetch_add(world.crashes, Ordering::Relaxed);
         terms.fetch_add(world.leaders.len() as u64, Ordering::Relaxed);
+        installs.fetch_add(world.installs, Ordering::Relaxed);
+        changes.fetch_add(world.changes, Ordering::Relaxed);
+        lost.fetch_add(world.lost_disks, Ordering::Relaxed);
         leases.fetch_add(world.leases, Ordering::Relaxed);
         handed_over.fetch_add(world.handed_over, Ordering::Relaxed);
     });
     let [crashes, terms, leases, handed_over] =
         [crashes, terms, leases, handed_over].map(AtomicU64::into_inner);
+    let [installs, changes, lost] = [installs, changes, lost].map(AtomicU64::into_inner);
     let said = format!(
-        "{crashes} crashes, {terms} leaders, {handed_over} told to hand over, {leases} looks at a lease"
+        "{crashes} crashes, {terms} leaders, {handed_over} told to hand over, {leases} looks at a lease, {installs} journals fetched, \
+         {changes} changes of members, {lost} disks lost"
     );
     println!("{said}");
     let is_much = crashes > 1_000 && terms > 300 && leases > 10_000 && handed_over > 100;
+    let is_much = is_much && installs > 100 && changes > 200 && lost > 20;
     assert!(seeds::is_rerun() || is_much, "{said}");
 }
 

@@ -239,12 +239,12 @@ impl Hosts {
         ADMIN_KEY
     }
 
-    /// The one that takes orders, once there is one.
+    /// The one that leads, once there is one.
     pub async fn leader(&self) -> Result<usize> {
         let begun = Instant::now();
         loop {
             for host in 0..HOSTS {
-                if self.status(host, "/readyz").await == Some(200) {
+                if self.status(host, "/leaderz").await == Some(200) {
                     return Ok(host);
                 }
             }

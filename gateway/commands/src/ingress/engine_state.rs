@@ -24,7 +24,7 @@ pub enum Unavailable {
     /// The command was handed over and no reply came: it may or may not have taken effect.
     #[error("the outcome is unknown")]
     Unknown,
-    /// This is a mirror, which takes no commands. Nothing was handed over.
+    /// This host follows another, which takes the commands. Nothing was handed over.
     #[error("this host follows another and takes no commands")]
     Mirror,
 }
@@ -64,8 +64,10 @@ pub enum EngineState {
     Running = 2,
     /// The engine or the journal has stopped for good.
     Halted = 3,
-    /// This is a mirror: what its leader did is shown, and no command is taken.
+    /// This host follows another: what that one did is shown, and no command is taken.
     Mirror = 4,
+    /// It follows another, and commands are carried there.
+    Carrying = 5,
 }
 
 /// What is taken while the engine runs, as the journal's disk and the clock allow.
@@ -138,7 +140,8 @@ impl SharedEngineState {
             2 if self.2.get().is_some_and(|lease| !lease.lasts()) => EngineState::Restarting,
             2 => EngineState::Running,
             3 => EngineState::Halted,
-            _ => EngineState::Mirror,
+            4 => EngineState::Mirror,
+            _ => EngineState::Carrying,
         }
     }
 
@@ -158,7 +161,8 @@ impl SharedEngineState {
 
     /// Whether new orders are taken, not what reduces alone.
     pub fn takes_orders(&self) -> bool {
-        self.get() == EngineState::Running && self.has_room_for(Priority::Order)
+        matches!(self.get(), EngineState::Running | EngineState::Carrying)
+            && self.has_room_for(Priority::Order)
     }
 
     /// Whether there is room for a command of this priority.

@@ -99,8 +99,10 @@ impl CommandProducer {
 pub struct ReplyQueue {
     pub(super) phase: Arc<SharedEngineState>,
     pub(super) lane: Mutex<Option<CommandProducer>>,
-    /// How often a lane was taken back: a worker that still has that one gives it up.
+    /// Twice how often a lane was taken back, and 1 where nothing is left open of the last: a worker that still has that one gives it up.
     pub(super) taken_back: AtomicU64,
+    /// `source_seq` of the last reply of this lane.
+    replied: AtomicU64,
     /// In the order in which they came. Held for the time of a push or an exchange of lists, and a list that was taken comes
     /// back empty, so that no reply takes memory anew.
     pub(super) replies: Mutex<Vec<Reply>>,
@@ -116,6 +118,7 @@ impl ReplyQueue {
             phase,
             lane: Mutex::new(None),
             taken_back: AtomicU64::new(0),
+            replied: AtomicU64::new(0),
             replies: Mutex::default(),
             wake: Notify::new(),
             submitted: AtomicU64::new(0),
@@ -128,20 +131,31 @@ impl ReplyQueue {
         *self.lane.lock() = Some(lane);
     }
 
-    /// Takes the lane back, whose stages have ended: whoever waits for a reply is told that the outcome is unknown.
-    pub fn detach(&self) {
+    /// Takes the lane back, of which no more replies come. Whoever waits for one is told that the outcome is unknown, or, where it `is_known`
+    /// that what was not answered never took effect, that.
+    pub fn detach(&self, is_known: bool) {
         *self.lane.lock() = None;
         self.replies.lock().clear();
         // Relaxed: figures.
         self.answered.store(self.submitted.load(Ordering::Relaxed), Ordering::Relaxed);
-        // Release: partner of the Acquire in `Ingress`; who sees it finds no lane of before.
-        self.taken_back.fetch_add(1, Ordering::Release);
+        self.replied.store(0, Ordering::Relaxed);
+        let before = self.taken_back.load(Ordering::Relaxed);
+        // Release: partner of the Acquire in `Ingress`; who sees it finds no lane of before. One thread takes lanes back.
+        self.taken_back.store((before & !1) + 2 + u64::from(is_known), Ordering::Release);
         self.wake();
+    }
+
+    /// `source_seq` of the last reply of this lane, 0 for none.
+    pub fn replied(&self) -> u64 {
+        self.replied.load(Ordering::Acquire)
     }
 
     /// Hands a reply over; the worker looks at it after the next [`ReplyQueue::wake`].
     pub fn reply(&self, reply: Reply) {
+        let source_seq = reply.done.source_seq;
         self.replies.lock().push(reply);
+        // Release: who sees it finds the reply.
+        self.replied.store(source_seq, Ordering::Release);
         // Relaxed: a figure; nothing follows from it. Egress alone writes it.
         self.answered.store(self.answered.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }

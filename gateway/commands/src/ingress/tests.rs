@@ -276,7 +276,7 @@ fn a_lane_that_is_taken_back_leaves_nobody_waiting_and_another_one_goes_on() {
     assert_eq!(poll(&mut told), Some(Ok(102)));
     let mut waits = rig.submit(Priority::Order);
     assert_eq!((poll(&mut waits), rig.port.queue_len()), (None, 1));
-    rig.port.detach();
+    rig.port.detach(false);
     rig.phase.set(EngineState::Mirror);
     // A reply of before that comes late is nobody's.
     rig.ingress.take_replies();
@@ -314,4 +314,22 @@ fn behind_the_end_of_its_lease_a_leader_takes_and_shows_nothing() {
     assert_eq!(rig.phase.get(), EngineState::Restarting, "the end is not in it");
     rig.phase.set(EngineState::Mirror);
     assert_eq!(rig.phase.get(), EngineState::Mirror, "who follows needs none");
+}
+
+#[test]
+fn what_a_lane_never_came_to_do_is_known_unless_the_lane_was_missed() {
+    let rig = rig(8);
+    let mut known = rig.submit(Priority::Order);
+    rig.port.detach(true);
+    rig.ingress.take_replies();
+    assert_eq!(poll(&mut known), Some(Err(Unavailable::Restarting)));
+    let options = Options { capacity: 8, consumers: 1, start: 1, wait: Wait::Park };
+    let (producer, _ring) = ring::create(Mapping::anonymous(), options).expect("a ring");
+    rig.port.attach(CommandProducer::new(producer, 8));
+    let mut unknown = rig.submit(Priority::Order);
+    assert_eq!(poll(&mut unknown), None);
+    rig.port.detach(false);
+    rig.port.detach(true);
+    rig.ingress.take_replies();
+    assert_eq!(poll(&mut unknown), Some(Err(Unavailable::Unknown)), "one detach was not heard of");
 }

@@ -1,10 +1,13 @@
 //! One connection between two members, seen from the one that speaks and from the one that hears.
 
-use super::{CUT, Own, Peer, SETTING};
+use super::files::give;
+use super::{Agreement, CUT, Own, Peer, SETTING, Said};
 use crate::keys::Fingerprint;
 use crate::stream::{BEAT, PAUSES};
 use crate::tls;
-use ringside_persist::quorum::frame::{FrameKind, HEAD_LEN, Head, put, put_beat, put_hello, put_refusal};
+use ringside_persist::quorum::frame::{
+    FrameKind, HEAD_LEN, Head, put, put_beat, put_hello, put_orders, put_refusal,
+};
 use std::convert::Infallible;
 use std::io;
 use std::pin::pin;
@@ -13,6 +16,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
+use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
@@ -49,31 +53,39 @@ pub(super) async fn speak(own: Arc<Own>, peer: Arc<Peer>, connector: TlsConnecto
     }
 }
 
-async fn exchange(own: &Own, peer: &Peer, connector: &TlsConnector) -> io::Result<Infallible> {
+/// Connects to whoever listens there.
+pub(super) async fn connect(address: &str, connector: &TlsConnector) -> io::Result<TlsStream<TcpStream>> {
     let connected = async {
-        let stream = TcpStream::connect(&peer.member.address).await?;
+        let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         let name = ServerName::try_from(tls::NAME).map_err(io::Error::other)?;
         connector.connect(name, stream).await
     };
-    let connected = timeout(PATIENCE, connected).await;
-    let stream = connected.map_err(|_| io::Error::other("it does not answer"))??;
+    timeout(PATIENCE, connected).await.map_err(|_| io::Error::other("it does not answer"))?
+}
+
+/// What TLS says of one whose key it refuses arrives in place of the first answer.
+pub(super) fn refused(error: io::Error, me: u64, key: &Fingerprint) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
+            io::Error::other(format!(
+                "it ends the handshake ({error}): `{SETTING}` there must name key {key} for member {me}"
+            ))
+        }
+        _ => error,
+    }
+}
+
+async fn exchange(own: &Own, peer: &Peer, connector: &TlsConnector) -> io::Result<Infallible> {
+    let stream = connect(&peer.member.address, connector).await?;
     let (mut from, mut to) = tokio::io::split(stream);
     let (cluster, id) = (own.agreement.cluster, peer.member.id);
     let (mut out, mut payload) = (Vec::new(), Vec::new());
     put_hello(&own.agreement, own.me, id, &mut out);
     write(&mut to, &mut out).await?;
-    let hello = read(&mut from, &mut payload).await.map_err(|error| match error.kind() {
-        // What TLS says of one whose key it refuses arrives here.
-        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
-            io::Error::other(format!(
-                "it ends the handshake ({error}): `{SETTING}` there must name key {} for member {}",
-                own.key, own.me
-            ))
-        }
-        _ => error,
-    })?;
-    if let Some(text) = disagreement(own, peer, &hello, &payload)? {
+    let hello = read(&mut from, &mut payload).await;
+    let hello = hello.map_err(|error| refused(error, own.me, &own.key))?;
+    if let Some(text) = disagreement(own.me, &own.agreement, id, &hello, &payload)? {
         return Err(io::Error::other(text));
     }
     peer.open();
@@ -96,10 +108,15 @@ async fn exchange(own: &Own, peer: &Peer, connector: &TlsConnector) -> io::Resul
         // It is closed here where it was cut off, and perhaps healed since.
         while peer.is_open() {
             while out.len() < FULL
-                && let Some(message) = peer.next()
+                && let Some(said) = peer.next()
             {
-                if let Err(error) = put(&message, cluster, &mut out) {
-                    tracing::error!(%error, member = id, "a message is not sent");
+                match said {
+                    Said::Orders(orders) => put_orders(&orders, cluster, own.me, id, &mut out),
+                    Said::Message(message) => {
+                        if let Err(error) = put(&message, cluster, &mut out) {
+                            tracing::error!(%error, member = id, "a message is not sent");
+                        }
+                    }
                 }
             }
             if said.elapsed() >= BEAT {
@@ -123,7 +140,7 @@ async fn exchange(own: &Own, peer: &Peer, connector: &TlsConnector) -> io::Resul
 }
 
 /// Why a connection that was heard ended.
-enum Ended {
+pub(super) enum Ended {
     /// The other side is gone.
     Gone(io::Error),
     /// It is told this, and what it says further is not heard.
@@ -149,7 +166,8 @@ pub(super) async fn hear(own: &Own, stream: TcpStream, acceptor: &TlsAcceptor) -
     let stream = shaken.map_err(|_| io::Error::other("the handshake takes too long"))??;
     let shown = stream.get_ref().1.peer_certificates().and_then(|keys| keys.first());
     let shown = shown.map(|key| Fingerprint::of(key));
-    let peer = own.peers.iter().find(|peer| Some(peer.member.key) == shown);
+    let peers = own.peers();
+    let peer = peers.iter().find(|peer| Some(peer.member.key) == shown);
     let peer = peer.ok_or_else(|| io::Error::other("it shows no member's key"))?;
     let mut is_cut = peer.is_cut.subscribe();
     let (from, mut to) = tokio::io::split(stream);
@@ -184,8 +202,11 @@ async fn take(
     let (cluster, id) = (own.agreement.cluster, peer.member.id);
     let (mut out, mut payload) = (Vec::new(), Vec::new());
     let hello = read(from, &mut payload).await?;
-    if let Some(text) = disagreement(own, peer, &hello, &payload)? {
+    if let Some(text) = disagreement(own.me, &own.agreement, id, &hello, &payload)? {
         return Err(Ended::Refused(text));
+    }
+    if hello.kind() == Ok(FrameKind::Fetch) {
+        return give(own, id, hello.index, from, to).await;
     }
     put_hello(&own.agreement, own.me, id, &mut out);
     write(to, &mut out).await?;
@@ -204,7 +225,13 @@ async fn take(
                 Ok(FrameKind::Message) => {
                     let message = head.message(std::mem::take(&mut payload)).map_err(io::Error::other)?;
                     if !peer.is_cut() {
-                        (own.deliver)(message);
+                        (own.hear.deliver)(message);
+                    }
+                }
+                Ok(FrameKind::Orders) => {
+                    let orders = head.orders(&payload).map_err(io::Error::other)?;
+                    if !peer.is_cut() {
+                        (own.hear.orders)(id, orders);
                     }
                 }
                 Ok(FrameKind::Beat) => {
@@ -226,14 +253,19 @@ async fn take(
 }
 
 /// Why two members do not work together, as what came first on their connection shows; the words are for whoever runs them.
-fn disagreement(own: &Own, peer: &Peer, head: &Head, payload: &[u8]) -> io::Result<Option<String>> {
-    let (me, id) = (own.me, peer.member.id);
+pub(super) fn disagreement(
+    me: u64,
+    mine: &Agreement,
+    id: u64,
+    head: &Head,
+    payload: &[u8],
+) -> io::Result<Option<String>> {
     match head.kind() {
-        Ok(FrameKind::Hello) => {}
+        Ok(FrameKind::Hello | FrameKind::Fetch) => {}
         Ok(FrameKind::Refused) => return head.text(payload).map(Some).map_err(io::Error::other),
         _ => return Ok(Some(format!("member {id} does not begin as a member does"))),
     }
-    let (mine, theirs) = (own.agreement, head.agreement(payload).map_err(io::Error::other)?);
+    let theirs = head.agreement(payload).map_err(io::Error::other)?;
     if theirs.cluster != mine.cluster {
         let [mine, theirs] = [mine.cluster, theirs.cluster].map(const_hex::encode);
         return Ok(Some(format!(
@@ -271,7 +303,7 @@ fn disagreement(own: &Own, peer: &Peer, head: &Head, payload: &[u8]) -> io::Resu
 /// The next frame: its head, and what is behind it in `payload`.
 ///
 /// Errors: I/O; silence; no frame.
-async fn read(from: &mut (impl AsyncRead + Unpin), payload: &mut Vec<u8>) -> io::Result<Head> {
+pub(super) async fn read(from: &mut (impl AsyncRead + Unpin), payload: &mut Vec<u8>) -> io::Result<Head> {
     let silent = |_| io::Error::other("the other member says nothing");
     let mut bytes = [0; HEAD_LEN];
     timeout(PATIENCE, from.read_exact(&mut bytes)).await.map_err(silent)??;
@@ -290,7 +322,7 @@ async fn read(from: &mut (impl AsyncRead + Unpin), payload: &mut Vec<u8>) -> io:
 /// Writes `out`, and empties it.
 ///
 /// Errors: I/O; nothing is taken.
-async fn write(to: &mut (impl AsyncWrite + Unpin), out: &mut Vec<u8>) -> io::Result<()> {
+pub(super) async fn write(to: &mut (impl AsyncWrite + Unpin), out: &mut Vec<u8>) -> io::Result<()> {
     let stuck = |_| io::Error::other("the other member takes nothing");
     let mut at = 0;
     while at < out.len() {

@@ -4,6 +4,7 @@
 pub mod approval;
 pub mod chain;
 pub mod clock;
+pub mod cluster;
 pub mod dispute;
 pub mod faucet;
 pub mod feed;
@@ -94,7 +95,7 @@ const fn admin(method: Method, path: &'static str, summary: &'static str, answer
 /// The views, once they show the state. Hold them for bounded work only.
 fn views(call: &Call) -> Result<RwLockReadGuard<'_, Views>, Error> {
     match call.worker.ingress.phase() {
-        EngineState::Running | EngineState::Halted | EngineState::Mirror => {
+        EngineState::Running | EngineState::Halted | EngineState::Mirror | EngineState::Carrying => {
             Ok(call.worker.shared.views.read())
         }
         EngineState::Restarting | EngineState::Disabled => Err(refusal::UNAVAILABLE.into()),

@@ -100,6 +100,9 @@ pub const SYMBOL_EXISTS: Refusal =
 pub const DISTANCE_CHANGED: Refusal =
     refusal(409, "DISTANCE_CHANGED", "the clock is another distance from engine time now");
 /// 409: of operators' commands.
+pub const CLUSTER_UNCHANGED: Refusal =
+    refusal(409, "CLUSTER_UNCHANGED", "the members of the cluster cannot be changed so now");
+/// 409: of operators' commands.
 pub const MARKET_CLOSED: Refusal = refusal(409, "MARKET_CLOSED", "the market is closed for good");
 /// 409: of operators' commands.
 pub const NO_MARK_PRICE: Refusal = refusal(409, "NO_MARK_PRICE", "the market never had a mark price");

@@ -86,6 +86,46 @@ pub struct Clock {
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Cluster {
+    /// The last batch of the journal that is agreed on, as far as this member knows
+    pub agreed: u64,
+    /// The last batch in this member's journal
+    pub batch: u64,
+    /// Version of what the engine decides: members of another are not let in
+    pub engine_version: u32,
+    /// Who leads; null while nobody does
+    pub leader: Option<u64>,
+    /// This host's number
+    pub member: u64,
+    pub members: Vec<ClusterMember>,
+    pub term: u64,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct ClusterMember {
+    /// Host and port at which it listens for the others
+    pub address: String,
+    /// Whether it answers; null where another member leads
+    pub answers: Option<bool>,
+    /// The last batch that it has; null where another member leads
+    pub batch: Option<u64>,
+    /// Batches that are agreed on and that it is not known to have; null where another member leads
+    pub behind: Option<u64>,
+    /// Whether messages to it are on their way
+    pub connected: bool,
+    /// Whether it is too far behind and fetches the files of another; null where another member leads
+    pub fetches: Option<bool>,
+    /// SHA-256 of its public key
+    pub key: String,
+    pub leads: bool,
+    /// Its number
+    pub member: u64,
+    /// false: it has come, and gets a vote once it is less than a second behind
+    pub votes: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
 pub struct Ban {
     /// Of IPv6 its /64, which is banned as one
     pub address: String,
