@@ -465,9 +465,10 @@ impl Venue {
         let verdict = figures.verdict;
         let _ = writeln!(
             text,
-            "no read of a leader lacks what was acknowledged before it; {} reads behind those of before at a host that was started anew; {} \
+            "no read of a leader lacks what was acknowledged before it, but for {} that lack what one that follows had \
+             acknowledged; {} reads behind those of before at a host that was started anew; {} \
              cancels refused by a host that had not heard of the order yet",
-            verdict.back_over_starts, verdict.unheard
+            verdict.behind_followers, verdict.back_over_starts, verdict.unheard
         );
         let kinds = figures.plants.len();
         let planted: u32 = figures.plants.values().sum();

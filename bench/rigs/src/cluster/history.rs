@@ -4,6 +4,7 @@
 //! real time; what was acknowledged is there once, what was refused is not, and of what was never answered either holds; a read shows
 //! nothing older than it may, and nothing that was not asked for yet. Pure data in, words out: no clock, no file, no connection.
 
+use super::HOSTS;
 use crate::kills::Shown;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -150,6 +151,8 @@ pub struct Verdict {
     pub reads: u64,
     /// See `reads`.
     pub leader_reads: u64,
+    /// Reads of a leader that lack what one that follows had acknowledged in the same term.
+    pub behind_followers: u64,
     /// Cancels refused by a host that follows, since it had not heard of an order that was acknowledged.
     pub unheard: u64,
     /// Reads that were older than an earlier one of the same client at the same host, which was started anew between them.
@@ -179,6 +182,7 @@ impl Verdict {
         self.reads += other.reads;
         self.leader_reads += other.leader_reads;
         self.unheard += other.unheard;
+        self.behind_followers += other.behind_followers;
         self.back_over_starts += other.back_over_starts;
         self.violated += other.violated;
         self.violations.extend(other.violations);
@@ -200,6 +204,8 @@ struct Done {
     begun: u64,
     /// After this its client knew.
     ended: Option<u64>,
+    /// Who told it.
+    host: Option<usize>,
 }
 
 /// Compares them.
@@ -261,7 +267,8 @@ fn calls(history: &History, serial: &Serial, verdict: &mut Verdict) -> Vec<Done>
             }
         }
         let first = told.iter().map(|(call, _)| call).min_by_key(|call| call.ended);
-        done.push(Done { sequence: one.sequence, begun, ended: first.map(|call| call.ended) });
+        let (ended, host) = (first.map(|call| call.ended), first.map(|call| call.host));
+        done.push(Done { sequence: one.sequence, begun, ended, host });
     }
     for entry in serial.entries.iter().filter(|entry| entry.is_done && !asked_for.contains(&entry.sequence)) {
         // One that was found twice has been said.
@@ -324,6 +331,9 @@ fn newest_before(known: &[(u64, u64)], time: u64) -> Option<u64> {
 
 fn reads(history: &History, serial: &Serial, done: &[Done], verdict: &mut Verdict) {
     let known = by_end(done);
+    let of = |host| done.iter().copied().filter(|one| one.host == Some(host)).collect::<Vec<_>>();
+    let own: [_; HOSTS] = std::array::from_fn(|host| by_end(&of(host)));
+    let term = |sequence: u64| serial.terms.partition_point(|(from, _)| *from <= sequence);
     let begun: BTreeMap<u64, u64> = done.iter().map(|one| (one.sequence, one.begun)).collect();
     // By client and host: the life, and what it has seen.
     let mut seen: BTreeMap<(u32, usize), (u32, u64)> = BTreeMap::new();
@@ -347,9 +357,17 @@ fn reads(history: &History, serial: &Serial, done: &[Done], verdict: &mut Verdic
         }
         if read.is_leaders {
             verdict.leader_reads += 1;
-            if let Some(newest) = newest_before(&known, read.begun).filter(|newest| is_older(*newest)) {
-                verdict
-                    .fault("a leader's read lacks what was acknowledged before it", &(read, until, newest));
+            let lacks =
+                |known: &[(u64, u64)]| newest_before(known, read.begun).filter(|newest| is_older(*newest));
+            if let Some(newest) = lacks(&known) {
+                // Who follows may answer an order that it carried before the leader shows it.
+                match lacks(&own[read.host]).is_none() && term(newest) == term(until.saturating_sub(1)) {
+                    true => verdict.behind_followers += 1,
+                    false => verdict.fault(
+                        "a leader's read lacks what was acknowledged before it",
+                        &(read, until, newest),
+                    ),
+                }
             }
         } else if matches!(read.saw, Saw::Gone(..)) && until < u64::MAX {
             verdict.unheard += 1;

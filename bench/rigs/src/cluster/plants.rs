@@ -1,5 +1,6 @@
 //! Violations planted into a recorded history, one of each kind, so that a run shows that its checker would have found them.
 
+use super::HOSTS;
 use super::history::{Asked, Entry, History, Read, Said, Saw, Serial, Venue, check};
 
 /// Plants one thing; `false` where the history has no place for it.
@@ -137,13 +138,18 @@ fn stale(history: &mut History, serial: &mut Serial) -> bool {
     let (Some(place), Some((until, _))) = (before.checked_sub(1), serial.updates.get(before)) else {
         return false;
     };
-    let known = history.calls.iter().filter(|call| {
-        let is_its = |entry: &Entry| entry.is_done && entry.who == call.who && entry.asked == call.asked;
-        let entry = serial.entries.iter().find(|entry| is_its(entry));
-        matches!(call.said, Said::Told(_)) && entry.is_some_and(|entry| entry.sequence >= *until)
-    });
-    let Some(known) = known.map(|call| call.ended).min() else { return false };
-    let is_late = |read: &Read, _| read.is_leaders && read.begun > known;
+    let known = |host: usize| {
+        let told = history.calls.iter().filter(|call| {
+            let is_its = |entry: &Entry| entry.is_done && entry.who == call.who && entry.asked == call.asked;
+            let entry = serial.entries.iter().find(|entry| is_its(entry));
+            let is_told = call.host == host && matches!(call.said, Said::Told(_));
+            is_told && entry.is_some_and(|entry| entry.sequence >= *until)
+        });
+        told.map(|call| call.ended).min()
+    };
+    let known: [Option<u64>; HOSTS] = std::array::from_fn(known);
+    let is_late =
+        |read: &Read, _| read.is_leaders && known[read.host].is_some_and(|known| read.begun > known);
     let Some((read, _)) = of_book(history, serial, is_late) else { return false };
     history.reads[read].saw = Saw::Update(serial.updates[place].1);
     true
