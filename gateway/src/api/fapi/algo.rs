@@ -7,7 +7,7 @@ use super::query::check_orders;
 use super::shape;
 use super::{
     READ, TRADE, by_symbol, carry_out, from_archive, get, market, name_of, optional_market, params, row,
-    submit, views, within,
+    shown, submit, views, within,
 };
 use crate::api::{Call, Error, Method, Route, later, now};
 use crate::dialect::fapi::params::Params;
@@ -112,7 +112,7 @@ async fn place_order(call: Call) -> Result<Marked<FuturesConditionalOrder>, Erro
         Some(first) => (first.reject, first.perpetual.as_ref()),
         None => (reply.done.rejected(), reply.perpetual.as_deref()),
     };
-    let views = views(&call)?;
+    let views = shown(&call);
     let market = views.perpetuals().markets().get(command.market).ok_or(refusal::INTERNAL)?;
     let answer = match (reject, placed) {
         (Some(reject), _) => {

@@ -113,6 +113,12 @@ fn views(call: &Call) -> Result<RwLockReadGuard<'_, Views>, Error> {
     }
 }
 
+/// The views behind a reply, whose command they show: it was carried out, also where the lead or its lease has ended since, and a refusal
+/// now would say that nothing was done.
+fn shown(call: &Call) -> RwLockReadGuard<'_, Views> {
+    call.worker.shared.views.read()
+}
+
 /// The market of a mandatory symbol.
 fn market<'v>(views: &'v Views, params: &Params<'_>) -> Result<&'v PerpetualMarket, Error> {
     let symbol = params.text("symbol")?;

@@ -1,7 +1,7 @@
 //! Place, modify and cancel (`perpetual.md` 8). Each is one command; what it came to is read from its events.
 
 use super::keyed::{self, Marked};
-use super::{TRADE, carry_out, market, params, row, shape, submit, success, views};
+use super::{TRADE, carry_out, market, params, row, shape, shown, submit, success, views};
 use crate::api::{Call, Error, Method, Route, later};
 use crate::dialect::fapi::params::{Params, TIME_MAX_MS};
 use crate::dialect::fapi::place::{self, Names};
@@ -246,7 +246,7 @@ impl Placing {
         time_ns: i64,
     ) -> Result<FuturesOrder, Error> {
         let Placing { command, is_compatible, leverage, .. } = self;
-        let views = views(call)?;
+        let views = shown(call);
         let market = views.perpetuals().markets().get(command.market).ok_or(refusal::INTERNAL)?;
         let as_judged = || {
             let perpetuals = views.perpetuals();
@@ -307,7 +307,7 @@ async fn modify_one(call: &Call, params: &Params<'_>) -> Result<FuturesOrder, Er
     };
     let reply = submit(call, command, Priority::Order).await?;
     if let Some(reject) = reply.done.rejected() {
-        let views = views(call)?;
+        let views = shown(call);
         let perpetuals = views.perpetuals();
         let market = perpetuals.markets().get(command.market).ok_or(refusal::INTERNAL)?;
         let name = || params.get("origClientOrderId").unwrap_or("");
@@ -336,7 +336,7 @@ async fn modify_one(call: &Call, params: &Params<'_>) -> Result<FuturesOrder, Er
 
 /// The order of a reply. Name and time of placement are the views'.
 fn changed(call: &Call, reply: &Reply, market: MarketId) -> Result<FuturesOrder, Error> {
-    let views = views(call)?;
+    let views = shown(call);
     let known = views.perpetuals().orders().get(call.account(), market, reply.done.order);
     let known = *known.ok_or(refusal::INTERNAL)?;
     let order = match &reply.perpetual {
