@@ -185,6 +185,7 @@ fn lead(
     let (journal, follower) = (stages.journal.clone(), stages.follower.clone());
     let source = stages.mirrored.as_ref().map(|mirrored| mirrored.source.clone());
     if is_lost {
+        stages.follower.leave();
         stop_or_end(stages);
         front.rest();
     } else {

@@ -27,6 +27,11 @@ impl JournalLog {
     pub(super) fn begin(&self, writer: SideWriter) {
         *self.0.lock() = Some(writer);
     }
+
+    /// From here on none are: another host writes the journal.
+    pub(super) fn end(&self) {
+        self.0.lock().take();
+    }
 }
 
 impl CredentialLog for JournalLog {

@@ -96,6 +96,7 @@ impl Front {
     /// The stages behind it have ended, and others come: nobody waits for a reply any more, no stream goes on.
     pub(super) fn rest(&self) {
         let shared = &self.shared;
+        self.log.end();
         shared.registry.end_sessions();
         for port in shared.ports.iter().chain([&shared.chain_port, &shared.feed_port]) {
             port.detach(false);

@@ -35,8 +35,8 @@ const AGAIN: Duration = Duration::from_millis(500);
 
 /// Of one process, whichever its role.
 pub(super) struct Lanes {
-    /// Tells this process's lanes from those of its earlier lives.
-    name: u64,
+    /// Tells the lanes of now from those of before, in earlier lives, too.
+    name: AtomicU64,
     mesh: OnceLock<Weak<Mesh>>,
     /// Where it leads.
     leads: Mutex<Option<Leading>>,
@@ -103,9 +103,10 @@ impl Leading {
 }
 
 impl Lanes {
+    /// `name` is far from any that another life of this member had.
     pub(super) fn new(name: u64) -> Lanes {
         Lanes {
-            name,
+            name: AtomicU64::new(name),
             mesh: OnceLock::new(),
             leads: Mutex::new(None),
             granted: Mutex::new(None),
@@ -119,6 +120,16 @@ impl Lanes {
     pub(super) fn go_by(&self, mesh: &Arc<Mesh>) {
         // One member has one.
         let _ = self.mesh.set(Arc::downgrade(mesh));
+    }
+
+    fn name(&self) -> u64 {
+        self.name.load(Ordering::Relaxed)
+    }
+
+    /// Lets go of what was given: numbers begin anew, so sources do.
+    fn rename(&self) {
+        self.name.fetch_add(1, Ordering::Relaxed);
+        self.granted.lock().take();
     }
 
     fn mesh(&self) -> Option<Arc<Mesh>> {
@@ -146,7 +157,7 @@ impl Lanes {
     pub(super) fn hear(&self, from: u64, orders: &Orders) {
         let mut leads = self.leads.lock();
         let Some(leading) = &mut *leads else {
-            let is_grant = orders.commands.is_empty() && orders.source > 0 && orders.lanes == self.name;
+            let is_grant = orders.commands.is_empty() && orders.source > 0 && orders.lanes == self.name();
             if is_grant {
                 *self.granted.lock() = Some((orders.term, orders.source));
             }
@@ -221,6 +232,7 @@ impl Carrier {
         upstream: Arc<dyn Upstream>,
         status: Arc<FollowerStatus>,
     ) -> Carrier {
+        lanes.rename();
         Carrier { lanes, shared, upstream, status, given: None, asked_at: None, bells: Vec::new() }
     }
 
@@ -233,7 +245,7 @@ impl Carrier {
             }
         } else if self.asked_at.is_none_or(|asked_at| asked_at.elapsed() >= ASK) {
             self.asked_at = Some(Instant::now());
-            let orders = Orders { term, lanes: self.lanes.name, source: 0, commands: Vec::new() };
+            let orders = Orders { term, lanes: self.lanes.name(), source: 0, commands: Vec::new() };
             mesh.carry(leader, orders);
         }
     }
@@ -305,7 +317,7 @@ impl Carrier {
             });
         }
         for some in commands.chunks(ORDERS_MAX) {
-            let (term, lanes, source) = (given.term, lanes.name, given.source);
+            let (term, lanes, source) = (given.term, lanes.name(), given.source);
             if !mesh.carry(given.leader, Orders { term, lanes, source, commands: some.to_vec() }) {
                 // All of it again, once there is room.
                 given.connection = 0;
@@ -348,5 +360,61 @@ impl Agent for Carrier {
 
     fn next_timer(&self) -> Duration {
         Duration::from_millis(10)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringside_core::command::AdvanceTime;
+
+    fn leading(slots: usize) -> (Leading, Consumer<Command>) {
+        let options = Options { capacity: slots, consumers: 1, start: 1, wait: Wait::Park };
+        let (producer, mut consumers) = ring::create(Mapping::anonymous(), options).expect("a ring");
+        let phase = Arc::new(SharedEngineState::new(EngineState::Running));
+        let lanes = Lanes::new(1);
+        lanes.lead(5, phase, vec![producer], (1_000, 1_000 + 2 * OF_ONE));
+        let leading = lanes.leads.lock().take().expect("it leads");
+        (leading, consumers.pop().expect("one consumer"))
+    }
+
+    fn orders(source: u32, lane: u32, numbers: impl Iterator<Item = u64>) -> Orders {
+        let of = |source_seq| Command { source: source + lane, source_seq, ..Command::new(AdvanceTime {}) };
+        Orders { term: 5, lanes: 7, source, commands: numbers.map(of).collect() }
+    }
+
+    fn taken(ring: &mut Consumer<Command>) -> Vec<(u32, u64)> {
+        let mut taken = Vec::new();
+        ring.poll(usize::MAX, |_, command| taken.push((command.source, command.source_seq)));
+        taken
+    }
+
+    #[test]
+    fn what_is_sent_again_is_taken_once_and_nothing_out_of_turn() {
+        let (mut leading, mut ring) = leading(8);
+        let source = leading.give(2, 7).expect("there are some");
+        assert_eq!((leading.give(2, 7), leading.give(2, 8)), (Some(source), Some(source + OF_ONE)));
+        assert_eq!(leading.give(2, 9), None, "there are no more");
+        leading.take(2, &orders(source, 3, 1..=2));
+        leading.take(2, &orders(source, 3, 1..=3));
+        leading.take(2, &orders(source, 3, 5..=6));
+        leading.take(2, &orders(source, 4, 1..=1));
+        let one = source + 3;
+        assert_eq!(taken(&mut ring), [(one, 1), (one, 2), (one, 3), (one + 1, 1)]);
+        // Of another member, of lanes of before, of a source that is none of them.
+        leading.take(3, &orders(source, 3, 4..=4));
+        leading.take(2, &Orders { lanes: 8, ..orders(source, 3, 4..=4) });
+        leading.take(2, &orders(source, OF_ONE, 1..=1));
+        assert_eq!(taken(&mut ring), []);
+    }
+
+    #[test]
+    fn what_finds_no_room_is_taken_when_it_is_sent_again() {
+        let (mut leading, mut ring) = leading(4);
+        let source = leading.give(2, 7).expect("there are some");
+        leading.take(2, &orders(source, 0, 1..=6));
+        assert_eq!(taken(&mut ring).len(), 4);
+        leading.take(2, &orders(source, 0, 1..=6));
+        assert_eq!(taken(&mut ring), [(source, 5), (source, 6)]);
     }
 }

@@ -117,7 +117,7 @@ fn a_leader_that_stops_hands_over_and_connections_go_on() {
             try_request(&cluster.address(host), "POST", "/api/v1/spot/orders", &[&buyer], &wrong.to_string())
                 .unwrap();
         assert_eq!(status, 400, "{refused}");
-        assert!(refused.contains("insufficient balance"), "{refused}");
+        assert!(refused.contains("INSUFFICIENT_BALANCE"), "{refused}");
     }
 
     // The leader stops in good order: another one takes orders, over the connections that there are.

@@ -649,6 +649,26 @@ mod tests {
         }
     }
 
+    #[test]
+    fn orders_come_as_they_go_and_nothing_of_another_length_does() {
+        use ringside_core::command::AdvanceTime;
+        let of = |source_seq| Command { source: 9, source_seq, ..Command::new(AdvanceTime {}) };
+        for count in [0, 1, 3, ORDERS_MAX as u64] {
+            let orders =
+                Orders { term: 7, lanes: u64::MAX, source: 11, commands: (1..=count).map(of).collect() };
+            let mut out = Vec::new();
+            put_orders(&orders, CLUSTER, 1, 2, &mut out);
+            let (head, behind) = out.split_first_chunk().unwrap();
+            let head = Head::read(head).unwrap();
+            assert_eq!(head.orders(behind), Ok(orders));
+            if count > 0 {
+                let mut other = behind.to_vec();
+                other[5] ^= 1;
+                assert_eq!(head.orders(&other), Err(FrameError::BehindCrc));
+            }
+        }
+    }
+
     /// An append of a batch that begins a segment, one that does not, and the entry that opens a term.
     fn append() -> Message {
         Message {
@@ -833,7 +853,7 @@ mod tests {
     fn what_no_head_says_is_refused_though_its_sum_is_right() {
         let bytes = bytes_of(&append());
         assert_eq!(changed(&bytes, 12, [2, 0]), Err(FrameError::Version(2)));
-        for kind in [0, 6, u16::MAX] {
+        for kind in [0, 7, u16::MAX] {
             assert_eq!(changed(&bytes, 14, kind.to_le_bytes()), Err(FrameError::Kind(kind)));
         }
         assert_eq!(changed(&bytes, 32, [2]), Err(FrameError::Members { from: 2, to: 2 }));
@@ -862,6 +882,11 @@ mod tests {
             (FrameKind::Fetch, vec![AGREEMENT_LEN], vec![0, AGREEMENT_LEN + 1]),
             (FrameKind::Refused, vec![0, TEXT_MAX], vec![TEXT_MAX + 1]),
             (FrameKind::Beat, vec![0], vec![1]),
+            (
+                FrameKind::Orders,
+                vec![0, ORDERS_MAX * size_of::<Command>()],
+                vec![1, (ORDERS_MAX + 1) * size_of::<Command>()],
+            ),
         ] {
             let of = |len: usize| {
                 let mut out = Vec::new();
@@ -872,7 +897,7 @@ mod tests {
             for len in good {
                 assert_eq!(read(of(len)), Ok(len), "{kind:?}");
                 let mut set = of(len);
-                set[48] = 1;
+                set[56] = 1;
                 assert_eq!(read(summed(set)), Err(FrameError::Field(kind as u16)));
             }
             for len in bad {

@@ -73,6 +73,7 @@ pub struct FollowerStatus {
     snapshot_ns: AtomicU64,
     snapshot_len: AtomicU64,
     is_failed: AtomicBool,
+    is_left: AtomicBool,
     /// When the newest snapshot was written, or the follower began.
     taken_at: Mutex<Option<Instant>>,
     failure: Mutex<Option<PersistError>>,
@@ -128,6 +129,11 @@ impl FollowerStatus {
     /// that the live engine cannot be trusted.
     pub fn is_failed(&self) -> bool {
         self.is_failed.load(Ordering::Acquire)
+    }
+
+    /// Its end is not to be one in good order: somebody waits for it, and a snapshot of it has time.
+    pub fn leave(&self) {
+        self.is_left.store(true, Ordering::Relaxed);
     }
 
     /// It has ended on this error, or could not begin.
@@ -681,7 +687,7 @@ impl<M: Machine, F: Fold> Follower<M, F> {
 
     /// Whether somebody waits to take it: what can be done later is.
     fn is_wanted(&self) -> bool {
-        self.wanted.load(Ordering::Relaxed)
+        self.wanted.load(Ordering::Relaxed) || self.status.is_left.load(Ordering::Relaxed)
     }
 
     /// Catches up with the durable mark and takes a snapshot there, for a graceful end: the journaller is closed.
@@ -766,6 +772,7 @@ impl<M: Machine, F: Fold + Send> Agent for Follower<M, F> {
 
     fn close(&mut self) {
         if !self.status.is_failed()
+            && !self.is_wanted()
             && let Err(error) = self.finish()
         {
             self.fail(error);
