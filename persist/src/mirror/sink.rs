@@ -338,7 +338,8 @@ impl Sink {
         }
         self.storage.rename(&aside, &receiving.name).map_err(PersistError::io("rename", &aside))?;
         self.storage.sync_directory().map_err(PersistError::io("sync", "the directory"))?;
-        self.since = Some(head.sequence);
+        // Another may have come before it, from one that has more.
+        self.since = self.since.max(Some(head.sequence));
         Ok(())
     }
 

@@ -224,6 +224,17 @@ impl Log {
             let newest = survey.snapshots.iter().rev().find_map(sound);
             self.earlier = newest.and_then(|snapshot| Members::of(&snapshot.side().ok()?));
         }
+        let snapshots = survey.snapshots.iter().filter_map(|name| snapshot_store::sequence_of(name));
+        if let Some(sequence) = snapshots.max() {
+            // It was made of what was agreed on, which may have been forgotten since: who is the only one to have that could not give it
+            // to anybody, and without them nothing further would be agreed on.
+            let is_before = |at: &At| at.last.sequence < sequence;
+            let holds = match self.base_at.is_some_and(|at| !is_before(&at)) {
+                true => self.base,
+                false => self.base + self.entries.partition_point(is_before) as u64 + 1,
+            };
+            self.vote.commit = self.vote.commit.max(holds.min(self.last()));
+        }
         let header = *survey.header(last);
         let Some(place) = end else { unreachable!("there is a segment") };
         let name = header.name();
