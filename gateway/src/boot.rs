@@ -17,8 +17,10 @@ mod membership;
 mod mirror;
 pub mod past;
 mod replica;
+mod shown;
 mod stages;
 mod supervisor;
+mod upstream;
 
 use crate::config::Config;
 use crate::feed;
@@ -156,6 +158,7 @@ fn lead(
     };
     shared.feed_port.attach(own);
     shared.phase.set_headroom(room(&shared, &stages));
+    *shared.agreed.write() = led.map(|_| stages.gate.clone());
     shared.begin();
     let feeds = feed::start(shared.for_feeds(), role.clone()).map_err(BootError::Thread)?;
     if let Some(figures) = parts.watch.as_ref().and_then(|watch| watch.figures()) {

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use hyper::http::request::Parts;
 use percent_encoding::percent_decode_str;
 use ringside_auth::access::{Acting, Identity};
+use ringside_commands::ingress::EngineState;
 use ringside_core::ids::AccountId;
 use ringside_wire::fault::Fault;
 use std::borrow::Cow;
@@ -42,6 +43,9 @@ pub struct Call {
     pub client: Arc<Client>,
     /// UNIX milliseconds when the request was fully read.
     pub now_ms: i64,
+    /// What the engine did then. Who led then may show what it has, however the lead goes on: all that was acknowledged before is in it,
+    /// and what this request has done is not to be refused.
+    pub phase: EngineState,
     /// Where the values of the path's parameters stand in the path, in the row's order.
     pub path_params: [Range<u16>; MAX_PATH_PARAMS],
     /// The connection behind a request that asks for an upgrade; take it to answer 101.

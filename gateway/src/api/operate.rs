@@ -182,7 +182,7 @@ pub fn for_two(call: &Call, action: &Action<'_>) -> Result<Option<Response>, Err
             (head.method, head.uri) = (method, uri);
             let acting = Some(Box::new(acting));
             let upgrade = Cell::new(None);
-            let identity = None;
+            let (identity, phase) = (None, worker.shared.phase.get());
             let call = Call {
                 route,
                 worker,
@@ -193,6 +193,7 @@ pub fn for_two(call: &Call, action: &Action<'_>) -> Result<Option<Response>, Err
                 ip,
                 client,
                 now_ms,
+                phase,
                 path_params,
                 upgrade,
             };

@@ -1,7 +1,7 @@
 //! What the running stages know of themselves, for the page of figures: rings, journal, follower, threads.
 
-use super::replica::Upstream;
 use super::stages::{Gauges, Stages};
+use super::upstream::Upstream;
 use crate::metrics::{Kind, Page, Seconds, Source};
 use ringside_persist::recover::recovery::Report;
 use ringside_persist::write::status::Pressure;

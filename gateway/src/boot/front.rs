@@ -97,6 +97,7 @@ impl Front {
     pub(super) fn rest(&self) {
         let shared = &self.shared;
         self.log.end();
+        shared.agreed.write().take();
         shared.registry.end_sessions();
         for port in shared.ports.iter().chain([&shared.chain_port, &shared.feed_port]) {
             port.detach(false);

@@ -7,7 +7,7 @@
 //! - What is sent again is taken once: the leader takes commands of a source in turn, and passes over those that it has.
 //! - Behind the first command of a later term nothing of an earlier one comes: what was not answered by then never took effect.
 
-use super::replica::Upstream;
+use super::upstream::Upstream;
 use crate::worker::Shared;
 use parking_lot::Mutex;
 use ringside_commands::ingress::{CommandProducer, EngineState, ReplyQueue, SharedEngineState};

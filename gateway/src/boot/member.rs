@@ -9,8 +9,9 @@ use super::fetch::Files;
 use super::front::Front;
 use super::lanes::Lanes;
 use super::membership::Membership;
-use super::replica::{self, Following, Replica, Upstream};
+use super::replica::{self, Following, Replica};
 use super::stages::{Led, Origin, disk, persist_config};
+use super::upstream::Upstream;
 use crate::config::Config;
 use crate::metrics::Page;
 use crate::worker::cluster::{Ask, Port};
@@ -503,11 +504,15 @@ impl Part<'_> {
                 _ if shutdown.is_cancelled() => {
                     // What is being answered is answered from what it shows.
                     let stopped = front.stop();
-                    following.map(Following::end);
+                    following.into_iter().for_each(Following::end);
                     break stopped;
                 }
+                _ if running.told().failure.is_some() => {
+                    drop(following.and_then(Following::take));
+                    break Ok(());
+                }
                 Role::Elected(term) => {
-                    break self.lead(front, &running, term, following, &role, out, &mut told);
+                    break self.lead(front, &running, (term, following), &role, out, &mut told);
                 }
                 // It was elected, and others were before it could begin.
                 Role::Follows(_) => {
@@ -592,8 +597,7 @@ impl Part<'_> {
         &self,
         front: &mut Front,
         running: &Arc<Running>,
-        term: Term,
-        following: Option<Following>,
+        (term, following): (Term, Option<Following>),
         role: &CancellationToken,
         out: &mut impl Write,
         ready: &mut dyn FnMut(SocketAddr),

@@ -4,8 +4,9 @@ use super::credentials;
 use super::error::BootError;
 use super::front::Front;
 use super::make_data_folder;
-use super::replica::{self, Following, Replica, Upstream};
+use super::replica::{self, Following, Replica};
 use super::stages::{disk, persist_config, take_folder};
+use super::upstream::Upstream;
 use crate::config::Config;
 use crate::metrics::Page;
 use crate::server::shutdown_on_signals;
@@ -93,7 +94,7 @@ pub(super) fn run(
     drop(side);
     let following = replica::serve(&mut front, &replica, out, greet, ready);
     let served = front.stop();
-    following.map(Following::end);
+    following.into_iter().for_each(Following::end);
     let _ = linking.join();
     drop(taken);
     match link.failure() {

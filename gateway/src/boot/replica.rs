@@ -5,29 +5,22 @@ use super::error::BootError;
 use super::front::Front;
 use super::keeper::Keeper;
 use super::lanes::{Carrier, Lanes};
+use super::shown::Shown;
 use super::stages::{archive, engine_config, open_history, persist_config};
 use super::tell_of_follower;
-use crate::egress::{Fanout, Listener};
+use super::upstream::Upstream;
 use crate::metrics::{Page, Seconds, Source};
-use crate::push::pusher::Pusher;
 use crate::worker::Shared;
 use ringside_commands::ingress::EngineState;
 use ringside_core::Engine;
 use ringside_core::agent::{Runner, Running};
-use ringside_core::event::{Event, Kind};
-use ringside_core::ids::Sequence;
 use ringside_core::ring::Wait;
-use ringside_persist::archive::ArchiveError;
 use ringside_persist::config::PersistConfig;
-use ringside_persist::error::FoldError;
 use ringside_persist::recover::follower::{Follower, FollowerStatus, Lent};
-use ringside_persist::recover::machine::Fold;
 use ringside_persist::recover::skip::decisions;
 use ringside_persist::storage::disk::Disk;
 use ringside_persist::write::status::JournalStatus;
-use ringside_views::Views;
 use ringside_views::archive::archiver::Archiver;
-use ringside_views::log::Retention;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -35,113 +28,6 @@ use std::time::Duration;
 
 /// How often it is looked how all fare.
 const WATCH: Duration = Duration::from_millis(5);
-/// Events that are folded under one lock, at least.
-const BATCH: usize = 1024;
-
-/// Feeds the archive, and shows what the leader did: in the views and, once what there was at the start is replayed, to those who listen.
-pub(super) struct Shown {
-    archiver: Archiver,
-    fanout: Fanout,
-    shared: Arc<Shared>,
-    /// Of those whose orders are decided elsewhere, and the last change of them that was heard of.
-    lanes: Option<Arc<Lanes>>,
-    change: u64,
-    /// The last command there was at the start: nobody is told of those before.
-    begun_at: Sequence,
-    /// The last command of which something is kept for user streams.
-    kept: Sequence,
-    is_live: bool,
-}
-
-impl Shown {
-    /// Shows all of it.
-    pub(super) fn show(&mut self) {
-        if let Some(routes) = self.lanes.as_ref().and_then(|lanes| lanes.routes(&mut self.change)) {
-            self.fanout.answer(routes);
-        }
-        self.fanout.show();
-    }
-
-    /// Those who listen, to be told of what comes next by somebody else.
-    pub(super) fn into_listeners(self) -> Vec<Box<dyn Listener>> {
-        self.fanout.into_listeners()
-    }
-
-    fn views(&self) -> Views {
-        Views::new(Retention::Window(self.shared.config.history_window))
-    }
-
-    /// Has those who listen told of what comes behind `through`.
-    fn begin_to_tell(&mut self, through: Sequence) {
-        self.is_live = true;
-        let registry = self.shared.registry.clone();
-        if self.kept < through {
-            registry.miss_kept(through);
-        }
-        let pusher = Pusher::new(registry, &self.shared.views.read());
-        self.fanout.listen(Box::new(pusher));
-    }
-}
-
-impl Fold for Shown {
-    fn event(&mut self, event: &Event) {
-        self.archiver.event(event);
-        self.fanout.take(event);
-        if event.kind == Kind::Done as u16 && self.fanout.len() >= BATCH {
-            self.show();
-        }
-    }
-
-    fn save(&self, bytes: &mut Vec<u8>) {
-        self.archiver.save(bytes);
-    }
-
-    fn load(&mut self, bytes: &[u8]) -> Result<(), FoldError> {
-        self.archiver.load(bytes)?;
-        let mut views = self.views();
-        views.load(bytes)?;
-        self.fanout.clear();
-        self.shared.views.replace(views);
-        Ok(())
-    }
-
-    fn reset(&mut self) {
-        self.archiver.reset();
-        self.fanout.clear();
-        self.shared.views.replace(self.views());
-    }
-
-    fn kept(&self) -> Sequence {
-        self.archiver.kept()
-    }
-
-    fn commit(&mut self, through: Sequence, is_due: bool) -> Result<(), ArchiveError> {
-        self.show();
-        if !self.is_live && through >= self.begun_at {
-            self.begin_to_tell(through);
-        }
-        self.fanout.tick();
-        self.archiver.commit(through, is_due)
-    }
-}
-
-/// Who writes the journal.
-pub(super) trait Upstream: Send + Sync {
-    /// Id of the journal, once an engine can start from what is here.
-    fn journal_id(&self) -> Option<[u8; 16]>;
-    /// The last command that may be shown.
-    fn sequence(&self) -> Sequence;
-    /// Whether nothing is written here any more, or reads are not to be served any more.
-    fn is_over(&self) -> bool;
-    /// Number of the one that leads, and its term, where this one follows and may take orders for it.
-    fn leader(&self) -> Option<(u64, u64)> {
-        None
-    }
-    /// Its own figures.
-    fn figures(&self, page: &mut Page);
-    /// Where it is this host that writes, and others can: one of them is to, as soon as it has everything.
-    fn hand_over(&self) {}
-}
 
 /// What is served from.
 pub(super) struct Replica {
@@ -271,16 +157,7 @@ pub(super) fn follower(
     let mut keeper = Keeper::open(config, &shared.clock, &shared.registry);
     keeper.found(journal_id, last);
     let archiver = Archiver::open(&archive(config), journal_id, last, shared.views.clone())?;
-    let shown = Shown {
-        archiver,
-        fanout: Fanout::new(shared.views.clone(), Vec::new()),
-        shared: shared.clone(),
-        lanes: lanes.clone(),
-        change: 0,
-        begun_at: last,
-        kept: keeper.mark(),
-        is_live: false,
-    };
+    let shown = Shown::new(archiver, shared.clone(), lanes.clone(), last, keeper.mark());
     let persist = PersistConfig {
         // It is not in the way of anybody here.
         follower_lag: 0,

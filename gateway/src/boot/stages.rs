@@ -11,7 +11,8 @@
 use super::error::BootError;
 use super::keeper::{Keeper, Teller};
 use super::lanes::{self, Lanes};
-use super::replica::{Shown, Upstream};
+use super::shown::Shown;
+use super::upstream::Upstream;
 use crate::config::{Acknowledge, Config, StorageKind, Threading, WaitKind};
 use crate::egress::{Egress, Listener};
 use crate::push::pusher::Pusher;

@@ -132,7 +132,8 @@ impl Fanout {
 
     /// Lets go of what was taken and is not shown.
     pub fn clear(&mut self) {
-        (self.events.clear(), self.spans.clear());
+        self.events.clear();
+        self.spans.clear();
         self.taken = 0;
     }
 

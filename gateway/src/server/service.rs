@@ -9,7 +9,7 @@ use super::cors;
 use super::router::{Match, Router};
 use super::stream::Place;
 use super::watch::Watch;
-use crate::api::{Answer, Call, Error, Handler, Later, Route, unavailable};
+use crate::api::{Answer, Call, Error, Handler, Later, Method, Route, unavailable};
 use crate::http::limits::{Client, Who};
 use crate::http::order_rate::Counted;
 use crate::http::response::{JSON, Response};
@@ -149,10 +149,12 @@ pub fn respond(connection: Rc<Connection>, mut request: Request<Incoming>) -> An
                 ip,
                 client,
                 now_ms,
+                phase: worker.shared.phase.get(),
                 path_params,
                 upgrade: Cell::new(upgrade),
             };
-            match at_least(&call.head.headers) {
+            let least = at_least(&call.head.headers).map(|least| least.max(agreed_and_not_shown(&call)));
+            match least {
                 Err(fault) => Step::Answered(Err(fault.error(dialect))),
                 Ok(None) if body.is_end_stream() => connection.handle(call, &mut charged),
                 Ok(least) => Step::Reading(Box::pin(read(connection.clone(), call, body, least))),
@@ -251,6 +253,7 @@ async fn read(
     // The time that a body took does not count against the handler; signatures are judged by when all was read.
     watch.begin_request();
     call.now_ms = caller.worker.clock.now_ms();
+    call.phase = caller.worker.shared.phase.get();
     Ok(call)
 }
 
@@ -322,6 +325,16 @@ fn at_least(headers: &HeaderMap) -> Result<Option<Sequence>, Fault> {
     let Some(value) = headers.get(AT_LEAST) else { return Ok(None) };
     let sequence = value.to_str().ok().and_then(|text| text.parse().ok());
     sequence.map(Some).ok_or(Fault::Header("X-Ringside-At-Least"))
+}
+
+/// What members may have been told of that this leader does not show yet: a read that begins now is not to lack it.
+fn agreed_and_not_shown(call: &Call) -> Option<Sequence> {
+    let shared = &call.worker.shared;
+    if shared.config.cluster_member.is_none() || call.route.method != Method::Get {
+        return None;
+    }
+    let agreed = shared.agreed.read().as_ref().map(|gate| gate.durable());
+    agreed.filter(|agreed| *agreed > shared.views.read().sequence())
 }
 
 /// The address of a hop, which some proxies write with its port, or in brackets.

@@ -17,12 +17,14 @@ use crate::push::sessions::Sessions;
 use adl_ranking::Ranks;
 use edge::Edge;
 use idempotency_cache::IdempotencyCache;
+use parking_lot::RwLock;
 use ringside_auth::Accounts;
 use ringside_chain::proof::Proofs;
 use ringside_chain::sink::SeenEvents;
 use ringside_chain::withdrawal_signing::SigningQueue;
 use ringside_commands::clock::{Agreement, Clock};
 use ringside_commands::ingress::{EngineState, Ingress, ReplyQueue, SharedEngineState, WorkerFigures};
+use ringside_core::gate::Gate;
 use ringside_core::ids::{AccountId, Address, Sequence};
 use ringside_views::archive::History;
 use ringside_views::{MarketReader, SharedViews};
@@ -41,6 +43,8 @@ pub struct Shared {
     pub edge: Edge,
     /// Whether commands are taken.
     pub phase: Arc<SharedEngineState>,
+    /// What is agreed on by the members of a cluster, where this one leads.
+    pub agreed: RwLock<Option<Arc<Gate>>>,
     /// Everything that can be read.
     pub views: Arc<SharedViews>,
     /// What has happened, in the views and in the archive.
@@ -115,6 +119,7 @@ impl Shared {
             agreement: Arc::default(),
             edge,
             phase,
+            agreed: RwLock::default(),
             views,
             history,
             ports,

@@ -64,7 +64,7 @@ fn upgrade(call: &Call) -> Answer {
 
 /// Refuses where nothing is shown, here or as another host did it.
 fn check_shown(call: &Call) -> Result<(), Error> {
-    match call.worker.ingress.phase() {
+    match call.phase {
         EngineState::Mirror => Ok(()),
         _ => check_phase(call),
     }
@@ -72,7 +72,7 @@ fn check_shown(call: &Call) -> Result<(), Error> {
 
 /// Refuses where the engine takes no commands.
 pub(super) fn check_phase(call: &Call) -> Result<(), Error> {
-    match call.worker.ingress.phase() {
+    match call.phase {
         EngineState::Running | EngineState::Carrying => Ok(()),
         EngineState::Restarting => Err(refusal::ENGINE_RESTARTING.into()),
         EngineState::Disabled | EngineState::Halted | EngineState::Mirror => {

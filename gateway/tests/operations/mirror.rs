@@ -214,7 +214,7 @@ fn a_mirror_takes_the_place_of_its_leader_and_nothing_acknowledged_is_missing() 
         &json!({"user_address": "0x2b5ad5c4795c026514f8317c7a215e218dccd6cf", "token": "DF", "amount": "1"})
             .to_string(),
     );
-    assert!(status == 503 && refused.contains("this is a mirror"), "{status} {refused}");
+    assert!(status == 503 && refused.contains("follows another"), "{status} {refused}");
 
     // While the leader answers it keeps its place.
     let promote = |with_leader: bool| {

@@ -94,7 +94,7 @@ const fn admin(method: Method, path: &'static str, summary: &'static str, answer
 
 /// The views, once they show the state. Hold them for bounded work only.
 fn views(call: &Call) -> Result<RwLockReadGuard<'_, Views>, Error> {
-    match call.worker.ingress.phase() {
+    match call.phase {
         EngineState::Running | EngineState::Halted | EngineState::Mirror | EngineState::Carrying => {
             Ok(call.worker.shared.views.read())
         }

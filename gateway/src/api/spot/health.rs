@@ -12,7 +12,7 @@ pub static ROUTES: &[Route] = &[Route {
 }];
 
 fn health(call: &Call) -> Result<Health, Error> {
-    let is_running = matches!(call.worker.ingress.phase(), EngineState::Running | EngineState::Carrying);
+    let is_running = matches!(call.phase, EngineState::Running | EngineState::Carrying);
     Ok(match is_running {
         true => Health {
             engine: EngineWord::Running,

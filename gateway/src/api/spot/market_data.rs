@@ -78,7 +78,7 @@ fn depth_weight(query: Query<'_>) -> u32 {
 
 fn depth(call: &Call) -> Result<SpotDepth<'static>, Error> {
     let (symbol, limit) = symbol_and_limit(call)?;
-    if call.worker.ingress.phase() == EngineState::Halted {
+    if call.phase == EngineState::Halted {
         return Err(refusal::ENGINE_DISABLED.into());
     }
     let market = market(call, &symbol)?;

@@ -105,7 +105,7 @@ async fn check_kept(
 
 /// Refuses while the views do not show the state: before and during recovery. Views of a halted engine are true, if old.
 fn check_views(call: &Call) -> Result<(), Error> {
-    match call.worker.ingress.phase() {
+    match call.phase {
         EngineState::Running | EngineState::Halted | EngineState::Mirror | EngineState::Carrying => Ok(()),
         EngineState::Restarting => Err(error(refusal::ENGINE_RESTARTING)),
         EngineState::Disabled => Err(error(refusal::ENGINE_DISABLED)),

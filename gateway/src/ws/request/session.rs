@@ -256,6 +256,7 @@ impl Session {
             ip: self.ip,
             client: self.client.clone(),
             now_ms,
+            phase: self.caller.worker.shared.phase.get(),
             path_params: [const { 0..0 }; MAX_PATH_PARAMS],
             upgrade: Cell::new(None),
         };

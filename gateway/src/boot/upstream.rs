@@ -1,0 +1,22 @@
+//! Who writes the journal, as seen from the host that follows it, or writes it for a cluster.
+
+use crate::metrics::Page;
+use ringside_core::ids::Sequence;
+
+/// Who writes the journal.
+pub(super) trait Upstream: Send + Sync {
+    /// Id of the journal, once an engine can start from what is here.
+    fn journal_id(&self) -> Option<[u8; 16]>;
+    /// The last command that may be shown.
+    fn sequence(&self) -> Sequence;
+    /// Whether nothing is written here any more, or reads are not to be served any more.
+    fn is_over(&self) -> bool;
+    /// Number of the one that leads, and its term, where this one follows and may take orders for it.
+    fn leader(&self) -> Option<(u64, u64)> {
+        None
+    }
+    /// Its own figures.
+    fn figures(&self, page: &mut Page);
+    /// Where it is this host that writes, and others can: one of them is to, as soon as it has everything.
+    fn hand_over(&self) {}
+}
