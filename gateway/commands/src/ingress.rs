@@ -56,6 +56,8 @@ struct Inner {
 #[derive(Default)]
 struct State {
     lane: Option<CommandProducer>,
+    /// Of the lane that it has, or had last.
+    source: u32,
     /// How many lanes were taken back, as far as it has heard.
     taken_back: u64,
     /// Numbers that commands had before those of this lane: theirs come behind them here.
@@ -202,17 +204,7 @@ impl Ingress {
 
     /// Takes every reply that has come.
     pub fn take_replies(&self) {
-        self.0.give_up_lane();
-        let mut replies = std::mem::take(&mut self.0.state.borrow_mut().taken);
-        std::mem::swap(&mut replies, &mut *self.0.port.replies.lock());
-        let now_ns = match &self.0.measured {
-            Some((clock, _)) if !replies.is_empty() => clock.now_ns(),
-            _ => 0,
-        };
-        for reply in replies.drain(..) {
-            self.0.complete(reply, now_ns);
-        }
-        self.0.state.borrow_mut().taken = replies;
+        self.0.take_replies();
     }
 
     /// Tells requests whose time is up. All of them, once the engine has stopped: no reply can come then.
@@ -258,7 +250,9 @@ impl Inner {
         if !self.port.phase.has_room_for(priority) {
             return Err(Unavailable::Busy);
         }
-        self.give_up_lane();
+        if self.port.taken_back.load(Ordering::Relaxed) != self.state.borrow().taken_back {
+            self.take_replies();
+        }
         let state = &mut *self.state.borrow_mut();
         if state.lane.is_none() {
             state.lane = self.port.lane.lock().take();
@@ -266,6 +260,7 @@ impl Inner {
             if state.waiting.is_empty() {
                 state.answered += numbered;
             }
+            state.source = state.lane.as_ref().map_or(0, |lane| lane.source);
             state.before = (state.answered + state.waiting.len() as u64).wrapping_sub(numbered);
         }
         let lane = state.lane.as_mut().ok_or(Unavailable::Restarting)?;
@@ -299,10 +294,24 @@ impl Inner {
         Ok(number)
     }
 
-    /// Where the lane was taken back: nothing that was handed over through it is answered any more.
-    fn give_up_lane(&self) {
-        // Acquire: partner of the Release in `detach`.
+    fn take_replies(&self) {
+        // Acquire: partner of the Release in `detach`; whoever sees a lane taken back sees every reply that came by it.
         let taken_back = self.port.taken_back.load(Ordering::Acquire);
+        let mut replies = std::mem::take(&mut self.state.borrow_mut().taken);
+        std::mem::swap(&mut replies, &mut *self.port.replies.lock());
+        let now_ns = match &self.measured {
+            Some((clock, _)) if !replies.is_empty() => clock.now_ns(),
+            _ => 0,
+        };
+        for reply in replies.drain(..) {
+            self.complete(reply, now_ns);
+        }
+        self.state.borrow_mut().taken = replies;
+        self.give_up_lane(taken_back);
+    }
+
+    /// Where the lane was taken back: nothing that was handed over through it is answered any more.
+    fn give_up_lane(&self, taken_back: u64) {
         let state = &mut *self.state.borrow_mut();
         if taken_back == state.taken_back {
             return;
@@ -331,6 +340,10 @@ impl Inner {
 
     fn complete(&self, reply: Reply, now_ns: i64) {
         let state = &mut *self.state.borrow_mut();
+        if reply.done.source != state.source {
+            // Of a lane that was given up.
+            return;
+        }
         let number = reply.done.source_seq.wrapping_add(state.before);
         let Some(entry) = state.entry(number) else { return };
         if let Some((_, figures)) = &self.measured {

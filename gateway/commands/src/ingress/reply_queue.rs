@@ -132,10 +132,9 @@ impl ReplyQueue {
     }
 
     /// Takes the lane back, of which no more replies come. Whoever waits for one is told that the outcome is unknown, or, where it `is_known`
-    /// that what was not answered never took effect, that.
+    /// that what was not answered never took effect, that. Replies that have come are handed out first.
     pub fn detach(&self, is_known: bool) {
         *self.lane.lock() = None;
-        self.replies.lock().clear();
         // Relaxed: figures.
         self.answered.store(self.submitted.load(Ordering::Relaxed), Ordering::Relaxed);
         self.replied.store(0, Ordering::Relaxed);

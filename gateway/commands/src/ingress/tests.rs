@@ -318,10 +318,16 @@ fn behind_the_end_of_its_lease_a_leader_takes_and_shows_nothing() {
 
 #[test]
 fn what_a_lane_never_came_to_do_is_known_unless_the_lane_was_missed() {
-    let rig = rig(8);
+    let mut rig = rig(8);
+    let mut done = rig.submit(Priority::Order);
+    rig.ingress.take_replies();
+    rig.answer();
     let mut known = rig.submit(Priority::Order);
     rig.port.detach(true);
+    // One that came by that lane and is late.
+    rig.port.reply(Reply::new(9, 0, event::Done { source: 6, ..reply(2).done }));
     rig.ingress.take_replies();
+    assert_eq!(poll(&mut done), Some(Ok(101)), "its reply was there");
     assert_eq!(poll(&mut known), Some(Err(Unavailable::Restarting)));
     let options = Options { capacity: 8, consumers: 1, start: 1, wait: Wait::Park };
     let (producer, _ring) = ring::create(Mapping::anonymous(), options).expect("a ring");
