@@ -10,9 +10,11 @@
 use super::upstream::Upstream;
 use crate::worker::Shared;
 use parking_lot::Mutex;
-use ringside_commands::ingress::{CommandProducer, EngineState, ReplyQueue, SharedEngineState};
+use ringside_commands::ingress::{
+    CommandProducer, DiskHeadroom, EngineState, Priority, ReplyQueue, SharedEngineState,
+};
 use ringside_core::agent::Agent;
-use ringside_core::command::Command;
+use ringside_core::command::{Command, Kind};
 use ringside_core::ring::{self, Consumer, Doorbell, Mapping, Options, Producer, Wait};
 use ringside_mirror::members::{Mesh, Orders};
 use ringside_persist::quorum::frame::ORDERS_MAX;
@@ -30,8 +32,17 @@ pub(super) const OF_A_TERM: u32 = 1 << 16;
 pub(super) const MEMBERS: usize = 7;
 /// How often lanes are asked for.
 const ASK: Duration = Duration::from_millis(50);
+/// How long nothing may be answered before new orders are refused as busy.
+const STUCK: Duration = Duration::from_secs(1);
 /// How long what was sent may stay without an answer before it is sent again.
 const AGAIN: Duration = Duration::from_millis(500);
+
+/// Whether a command adds load, which a full disk leaves no room for.
+fn adds(kind: u16) -> bool {
+    const KINDS: [Kind; 4] =
+        [Kind::PlaceOrder, Kind::AmendOrder, Kind::PlacePerpetual, Kind::RequestWithdrawal];
+    KINDS.iter().any(|own| *own as u16 == kind)
+}
 
 /// Of one process, whichever its role.
 pub(super) struct Lanes {
@@ -92,6 +103,11 @@ impl Leading {
             let is_own = (orders.source..orders.source + OF_ONE).contains(&command.source);
             if command.source_seq <= *taken {
                 continue;
+            }
+            // Held off as those of its own workers are; whoever took it says so to others once it waits for long.
+            let priority = if adds(command.kind) { Priority::Order } else { Priority::Cancel };
+            if !self.phase.has_room_for(priority) {
+                return;
             }
             // Something is missing before it: all of it is sent again.
             if !is_own || command.source_seq != *taken + 1 || ring.try_publish(command).is_err() {
@@ -195,6 +211,7 @@ impl Lanes {
         if shared.phase.get() == EngineState::Carrying {
             shared.phase.set(EngineState::Mirror);
         }
+        shared.phase.set_headroom(DiskHeadroom::All);
         self.set_routes(Vec::new());
         shared.ports.iter().for_each(|port| port.detach(is_known));
     }
@@ -223,6 +240,7 @@ struct Given {
     credit: usize,
     connection: u64,
     moved_at: Instant,
+    sent_at: Instant,
 }
 
 impl Carrier {
@@ -277,6 +295,7 @@ impl Carrier {
             rings,
             connection: 0,
             moved_at: Instant::now(),
+            sent_at: Instant::now(),
         });
         Ok(())
     }
@@ -300,13 +319,16 @@ impl Carrier {
         if has_moved {
             given.moved_at = Instant::now();
         }
+        let is_stuck = given.moved_at.elapsed() >= STUCK;
+        shared.phase.set_headroom(if is_stuck { DiskHeadroom::Cancels } else { DiskHeadroom::All });
         if !is_led {
             return 0;
         }
         let connection = mesh.connections(given.leader);
         let mut commands = Vec::new();
-        if connection != given.connection || given.moved_at.elapsed() >= AGAIN {
-            (given.connection, given.moved_at) = (connection, Instant::now());
+        let is_late = given.moved_at.elapsed() >= AGAIN && given.sent_at.elapsed() >= AGAIN;
+        if connection != given.connection || is_late {
+            (given.connection, given.sent_at) = (connection, Instant::now());
             commands.extend(given.waiting.iter().flatten().copied());
         }
         for (ring, waiting) in given.rings.iter_mut().zip(&mut given.waiting) {
@@ -406,6 +428,21 @@ mod tests {
         leading.take(2, &Orders { lanes: 8, ..orders(source, 3, 4..=4) });
         leading.take(2, &orders(source, OF_ONE, 1..=1));
         assert_eq!(taken(&mut ring), []);
+    }
+
+    #[test]
+    fn a_full_disk_lets_cancels_pass_and_orders_wait() {
+        let (mut leading, mut ring) = leading(8);
+        let source = leading.give(2, 7).expect("there are some");
+        let mut placed = orders(source, 0, 1..=2);
+        placed.commands[0].kind = Kind::PlaceOrder as u16;
+        leading.phase.set_headroom(DiskHeadroom::Cancels);
+        leading.take(2, &orders(source, 1, 1..=1));
+        leading.take(2, &placed);
+        assert_eq!(taken(&mut ring), [(source + 1, 1)], "nothing overtakes in its own lane");
+        leading.phase.set_headroom(DiskHeadroom::All);
+        leading.take(2, &placed);
+        assert_eq!(taken(&mut ring), [(source, 1), (source, 2)]);
     }
 
     #[test]

@@ -350,6 +350,8 @@ impl Venue {
         for code in hosts.start_ended()? {
             *self.figures.ended.entry(code.unwrap_or(-1)).or_default() += 1;
         }
+        hosts.leader().await?;
+        hosts.quiet().await?;
         let leader = hosts.leader().await?;
         let mut connection = Connection::open(hosts.addresses[leader]).await?;
         for trader in &mut self.futures {

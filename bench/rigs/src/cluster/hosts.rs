@@ -290,6 +290,18 @@ impl Hosts {
         }
     }
 
+    /// Waits until nobody has a command on its way: one whose client was told that its outcome is unknown may take effect until then.
+    pub async fn quiet(&self) -> Result<()> {
+        let begun = Instant::now();
+        for address in self.addresses {
+            while commands_on_their_way(address).await != Some(0) {
+                ensure!(begun.elapsed() < PATIENCE, "{address} has commands on their way");
+                tokio::time::sleep(LOOK).await;
+            }
+        }
+        Ok(())
+    }
+
     /// Who has said that it leads in which term.
     ///
     /// Errors: two did in one.
@@ -355,16 +367,27 @@ impl Drop for Hosts {
 
 /// Numbers of a host's page of figures; nothing where it does not answer, or not with all of them.
 pub async fn figures<const N: usize>(address: SocketAddr, names: [&str; N]) -> Option<[u64; N]> {
+    let page = page(address).await?;
+    let number =
+        |name: &str| page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
+    let numbers = names.map(number);
+    numbers.iter().all(Option::is_some).then(|| numbers.map(Option::unwrap_or_default))
+}
+
+/// Commands of all workers that were handed over and have no answer.
+async fn commands_on_their_way(address: SocketAddr) -> Option<u64> {
+    let page = page(address).await?;
+    let of =
+        |line: &str| line.strip_prefix("ringside_queue_commands{")?.rsplit(' ').next()?.parse::<u64>().ok();
+    Some(page.lines().filter_map(of).sum())
+}
+
+async fn page(address: SocketAddr) -> Option<String> {
     let asked = async {
         let mut connection = Connection::open(address).await.ok()?;
         let request = api::request_at("GET", "/metrics", &api::key_header(ADMIN_KEY), None);
         let answer = connection.call(&request).await.ok()?;
-        let page = std::str::from_utf8(answer.body).ok()?;
-        let number = |name: &str| {
-            page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
-        };
-        let numbers = names.map(number);
-        numbers.iter().all(Option::is_some).then(|| numbers.map(Option::unwrap_or_default))
+        Some(std::str::from_utf8(answer.body).ok()?.to_owned())
     };
     tokio::time::timeout(Duration::from_millis(500), asked).await.ok().flatten()
 }

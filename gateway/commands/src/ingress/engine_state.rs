@@ -166,7 +166,7 @@ impl SharedEngineState {
     }
 
     /// Whether there is room for a command of this priority.
-    pub(super) fn has_room_for(&self, priority: Priority) -> bool {
+    pub fn has_room_for(&self, priority: Priority) -> bool {
         let most = if priority == Priority::Order { DiskHeadroom::All } else { DiskHeadroom::Cancels };
         self.1.load(Ordering::Relaxed) <= most as u8
     }
