@@ -455,7 +455,7 @@ fn a_close_that_version_13_began_is_finished() {
     crowd.prove();
     crowd.engine.check_invariants().unwrap();
     assert_eq!(crowd.engine.perpetual_orders().filter(|order| order.market == BTC).count(), 0);
-    let holders = (1..=61).map(|account| i64::from(crowd.engine.perpetual_wallet(account)));
+    let holders = (1..=61).map(|account| crowd.engine.perpetual_wallet(account));
     let wallets: Vec<i64> = holders.collect();
     assert_eq!(
         (wallets[0], &wallets[1..]),

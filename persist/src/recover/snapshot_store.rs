@@ -286,30 +286,31 @@ mod tests {
     use crate::storage::faulty::Faulty;
     use ringside_core::side::SideEntry;
 
+    const MOMENT: Moment = Moment {
+        journal_id: [1; 16],
+        sequence: 77,
+        mark: 2,
+        time_ns: 3,
+        epoch: 4,
+        engine_version: 5,
+        state_hash: [6; 16],
+    };
+
     #[test]
     fn sections_come_back() {
         let storage = Faulty::new(1);
-        let moment = Moment {
-            journal_id: [1; 16],
-            sequence: 77,
-            mark: 2,
-            time_ns: 3,
-            epoch: 4,
-            engine_version: 5,
-            state_hash: [6; 16],
-        };
         for (engine, views, sides) in [(5000, 0, 0), (0, 1, 1), (4096, 4097, 0), (0, 0, 100)] {
             let (engine, views) = (vec![7; engine], vec![8; views]);
             let mut side = SideStore::default();
             for id in 0..sides {
                 side.apply(SideEntry::put(1, &[id], vec![id; 50]));
             }
-            let (name, len) = write(&storage, &moment, &engine, &views, &side).unwrap();
+            let (name, len) = write(&storage, &MOMENT, &engine, &views, &side).unwrap();
             assert_eq!(len as usize, read(&storage, &name).unwrap().len());
             let snapshot = read(&storage, &name).unwrap();
             assert_eq!(
                 (snapshot.moment, snapshot.engine(), snapshot.views(), snapshot.side()),
-                (moment, &engine[..], &views[..], Ok(side))
+                (MOMENT, &engine[..], &views[..], Ok(side))
             );
         }
     }
@@ -317,25 +318,16 @@ mod tests {
     #[test]
     fn one_that_is_given_up_leaves_nothing() {
         let storage = Faulty::new(1);
-        let moment = Moment {
-            journal_id: [1; 16],
-            sequence: 77,
-            mark: 2,
-            time_ns: 3,
-            epoch: 4,
-            engine_version: 5,
-            state_hash: [6; 16],
-        };
         for pieces in 0..3 {
             let left = std::cell::Cell::new(pieces);
             let is_given_up = || left.replace(left.get() - 1) == 0;
             let side = SideStore::default();
-            let written = write_unless(&storage, &moment, &[7; 5000], &[8; 5000], &side, &is_given_up);
+            let written = write_unless(&storage, &MOMENT, &[7; 5000], &[8; 5000], &side, &is_given_up);
             assert_eq!(written.unwrap(), None);
             assert_eq!(storage.list().unwrap(), Vec::<String>::new());
         }
         let written =
-            write_unless(&storage, &moment, &[7; 5000], &[8; 5000], &SideStore::default(), &|| false);
+            write_unless(&storage, &MOMENT, &[7; 5000], &[8; 5000], &SideStore::default(), &|| false);
         assert!(written.unwrap().is_some());
     }
 }
