@@ -296,14 +296,13 @@ fn start_stages(
     out: &mut impl Write,
 ) -> Result<(Stages, CommandProducer), BootError> {
     let upstream = origin.led().map(|led| led.upstream.clone());
+    let writes = origin.led().map(|led| led.writes.clone());
     let rebuilt = Rebuilt::of(origin, shared)?;
     let report = rebuilt.report().clone();
     let _ = writeln!(out, "{rebuilt}");
     let ports: Vec<_> = shared.ports.iter().chain([&shared.chain_port, &shared.feed_port]).cloned().collect();
     let begin = |writer: SideWriter| {
-        if let Some(cluster) = shared.cluster.get() {
-            cluster.writes(writer.clone());
-        }
+        writes.iter().for_each(|writes| writes.begin(writer.clone()));
         log.begin(writer);
     };
     let (stages, own, gauges) = Stages::start(rebuilt, shared, begin, &ports)?;

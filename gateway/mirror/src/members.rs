@@ -3,6 +3,7 @@
 
 mod connection;
 mod files;
+mod line;
 
 use crate::keys::{Fingerprint, Identity};
 use crate::stream::BEAT;

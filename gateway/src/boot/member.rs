@@ -8,7 +8,7 @@ use super::error::BootError;
 use super::fetch::Files;
 use super::front::Front;
 use super::lanes::Lanes;
-use super::membership::Membership;
+use super::membership::{Membership, Writes};
 use super::replica::{self, Following, Replica};
 use super::stages::{Led, Origin, disk, persist_config};
 use super::upstream::Upstream;
@@ -208,6 +208,7 @@ struct Carried {
     files: Arc<Files>,
     lease: Arc<Lease>,
     port: Arc<Port>,
+    writes: Arc<Writes>,
     /// Members as the settings name them.
     settings: Vec<Member>,
 }
@@ -237,7 +238,7 @@ fn carry_on(
 ) -> bool {
     let mut next = Instant::now() + TICK;
     let mut fetch_at = next;
-    let mut membership = Membership::new(carried.port.clone(), &carried.settings);
+    let mut membership = Membership::new(carried.port.clone(), carried.writes.clone(), &carried.settings);
     let bring = carried.bring.clone();
     carried.port.taken_by(Some(Box::new(move |ask| {
         // It is being stopped, and whoever asked is told so.
@@ -424,6 +425,7 @@ pub(super) fn run(
         lease: &lease,
         port: &port,
         lanes: &lanes,
+        writes: &Arc::default(),
     };
     let (mut front, mut ready) = (None, Some(ready));
     let mut ended = Ok(());
@@ -455,6 +457,7 @@ struct Part<'a> {
     mesh: &'a Arc<Mesh>,
     lease: &'a Arc<Lease>,
     lanes: &'a Arc<Lanes>,
+    writes: &'a Arc<Writes>,
     port: &'a Arc<Port>,
 }
 
@@ -554,6 +557,7 @@ impl Part<'_> {
             files: self.files.clone(),
             lease: self.lease.clone(),
             port: self.port.clone(),
+            writes: self.writes.clone(),
             settings: self.config.cluster_members.clone(),
         };
         let lease = self.lease.clone();
@@ -614,8 +618,8 @@ impl Part<'_> {
         let Ok(link) = link.recv_timeout(Duration::from_secs(1)) else { return Ok(()) };
         let _ = writeln!(out, "ringside: member {} leads in term {}", self.member, term.number);
         let (files, taken) = (self.files.disk.clone(), self.taken.clone());
-        let (upstream, lanes) = (running.clone(), self.lanes.clone());
-        let led = Led { term, link, files, taken, upstream, lanes };
+        let (upstream, lanes, writes) = (running.clone(), self.lanes.clone(), self.writes.clone());
+        let led = Led { term, link, files, taken, upstream, lanes, writes };
         match super::lead(front, Origin::Followed(followed, keeping, &led), role, out, ready) {
             Err(BootError::Lost) => Ok(()),
             Err(_) if led.link.is_lost() && running.told().failure.is_none() => Ok(()),

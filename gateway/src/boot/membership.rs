@@ -2,10 +2,11 @@
 //! that answer. Whoever has come votes once it is less than a second behind.
 
 use crate::worker::cluster::{Ask, Change, Port, Seen, Sight};
+use parking_lot::Mutex;
 use ringside_mirror::members::{Member, Mesh};
 use ringside_persist::quorum::members::Members;
 use ringside_persist::quorum::node::{Node, Role, Standing};
-use ringside_persist::write::side::{Purpose, Receipt};
+use ringside_persist::write::side::{Purpose, Receipt, SideWriter};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,9 +25,24 @@ struct Pending {
     answer: Option<oneshot::Sender<Result<(), String>>>,
 }
 
+/// What changes of members are written by, while this host leads.
+#[derive(Default)]
+pub(super) struct Writes(Mutex<Option<SideWriter>>);
+
+impl Writes {
+    pub(super) fn begin(&self, writer: SideWriter) {
+        *self.0.lock() = Some(writer);
+    }
+
+    fn writer(&self) -> Option<SideWriter> {
+        self.0.lock().clone()
+    }
+}
+
 /// See the module.
 pub(super) struct Membership {
     port: Arc<Port>,
+    writes: Arc<Writes>,
     /// Members as the settings name them.
     settings: Vec<Member>,
     pending: Option<Pending>,
@@ -36,9 +52,10 @@ pub(super) struct Membership {
 }
 
 impl Membership {
-    pub(super) fn new(port: Arc<Port>, settings: &[Member]) -> Membership {
+    pub(super) fn new(port: Arc<Port>, writes: Arc<Writes>, settings: &[Member]) -> Membership {
         Membership {
             port,
+            writes,
             settings: settings.to_vec(),
             pending: None,
             agreed: VecDeque::new(),
@@ -127,7 +144,7 @@ impl Membership {
     }
 
     fn write(&self, members: &Members) -> Result<Receipt, String> {
-        let writer = self.port.writer().ok_or("this member has not begun to lead")?;
+        let writer = self.writes.writer().ok_or("this member has not begun to lead")?;
         writer.append(vec![members.entry()], Purpose::Revokes).map_err(|error| error.to_string())
     }
 

@@ -11,6 +11,7 @@
 use super::error::BootError;
 use super::keeper::{Keeper, Teller};
 use super::lanes::{self, Lanes};
+use super::membership::Writes;
 use super::shown::Shown;
 use super::upstream::Upstream;
 use crate::config::{Acknowledge, Config, StorageKind, Threading, WaitKind};
@@ -322,6 +323,8 @@ pub(super) struct Led {
     pub(super) upstream: Arc<dyn Upstream>,
     /// By which it takes orders of others.
     pub(super) lanes: Arc<Lanes>,
+    /// By which its members are changed.
+    pub(super) writes: Arc<Writes>,
 }
 
 impl<'a> Origin<'a> {

@@ -3,7 +3,6 @@
 
 use parking_lot::Mutex;
 use ringside_mirror::members::Member;
-use ringside_persist::write::side::SideWriter;
 use tokio::sync::oneshot;
 
 /// A change that an operator asks for.
@@ -61,7 +60,6 @@ pub type Take = Box<dyn Fn(Ask) + Send>;
 pub struct Port {
     sight: Mutex<Option<Sight>>,
     take: Mutex<Option<Take>>,
-    writer: Mutex<Option<SideWriter>>,
 }
 
 impl Port {
@@ -86,14 +84,5 @@ impl Port {
     /// Hands changes to somebody, or to nobody.
     pub fn taken_by(&self, take: Option<Take>) {
         *self.take.lock() = take;
-    }
-
-    /// What changes are written by, since this host leads.
-    pub(crate) fn writes(&self, writer: SideWriter) {
-        *self.writer.lock() = Some(writer);
-    }
-
-    pub(crate) fn writer(&self) -> Option<SideWriter> {
-        self.writer.lock().clone()
     }
 }

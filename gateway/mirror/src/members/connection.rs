@@ -1,30 +1,19 @@
 //! One connection between two members, seen from the one that speaks and from the one that hears.
 
 use super::files::give;
-use super::{Agreement, CUT, Own, Peer, SETTING, Said};
+use super::line::{Ended, FULL, PATIENCE, connect, disagreement, read, refused, write};
+use super::{CUT, Own, Peer, Said};
 use crate::keys::Fingerprint;
 use crate::stream::{BEAT, PAUSES};
-use crate::tls;
-use ringside_persist::quorum::frame::{
-    FrameKind, HEAD_LEN, Head, put, put_beat, put_hello, put_orders, put_refusal,
-};
+use ringside_persist::quorum::frame::{FrameKind, put, put_beat, put_hello, put_orders, put_refusal};
 use std::convert::Infallible;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
-use tokio_rustls::client::TlsStream;
-use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
-
-/// How long the other side may say or take nothing, or need for a handshake: so long the longest frame needs on a line of 100 Mbit/s,
-/// and after a cut of the line a new connection is there before TCP has brought the old one back.
-const PATIENCE: Duration = Duration::from_secs(6);
-/// Bytes that are written in one go, where as many wait; and that a buffer keeps room for.
-const FULL: usize = 256 << 10;
 
 /// Keeps connected to a member, and sends what waits for it.
 pub(super) async fn speak(own: Arc<Own>, peer: Arc<Peer>, connector: TlsConnector) {
@@ -50,29 +39,6 @@ pub(super) async fn speak(own: Arc<Own>, peer: Arc<Peer>, connector: TlsConnecto
         }
         tokio::time::sleep(pause).await;
         pause = (2 * pause).min(PAUSES[1]);
-    }
-}
-
-/// Connects to whoever listens there.
-pub(super) async fn connect(address: &str, connector: &TlsConnector) -> io::Result<TlsStream<TcpStream>> {
-    let connected = async {
-        let stream = TcpStream::connect(address).await?;
-        stream.set_nodelay(true)?;
-        let name = ServerName::try_from(tls::NAME).map_err(io::Error::other)?;
-        connector.connect(name, stream).await
-    };
-    timeout(PATIENCE, connected).await.map_err(|_| io::Error::other("it does not answer"))?
-}
-
-/// What TLS says of one whose key it refuses arrives in place of the first answer.
-pub(super) fn refused(error: io::Error, me: u64, key: &Fingerprint) -> io::Error {
-    match error.kind() {
-        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
-            io::Error::other(format!(
-                "it ends the handshake ({error}): `{SETTING}` there must name key {key} for member {me}"
-            ))
-        }
-        _ => error,
     }
 }
 
@@ -136,26 +102,6 @@ async fn exchange(own: &Own, peer: &Peer, connector: &TlsConnector) -> io::Resul
         heard = &mut hears => heard,
         // Where the other side has ended it, it has said why.
         said = says => timeout(BEAT, hears).await.unwrap_or(said),
-    }
-}
-
-/// Why a connection that was heard ended.
-pub(super) enum Ended {
-    /// The other side is gone.
-    Gone(io::Error),
-    /// It is told this, and what it says further is not heard.
-    Refused(String),
-}
-
-impl From<io::Error> for Ended {
-    fn from(error: io::Error) -> Ended {
-        // What makes no frame is told to whoever sends it.
-        match error.get_ref() {
-            Some(cause) if cause.is::<ringside_persist::quorum::frame::FrameError>() => {
-                Ended::Refused(error.to_string())
-            }
-            _ => Ended::Gone(error),
-        }
     }
 }
 
@@ -250,89 +196,4 @@ async fn take(
         ended = hears => ended,
         _ = heard.changed() => Err(Ended::Refused("a newer connection took its place".to_owned())),
     }
-}
-
-/// Why two members do not work together, as what came first on their connection shows; the words are for whoever runs them.
-pub(super) fn disagreement(
-    me: u64,
-    mine: &Agreement,
-    id: u64,
-    head: &Head,
-    payload: &[u8],
-) -> io::Result<Option<String>> {
-    match head.kind() {
-        Ok(FrameKind::Hello | FrameKind::Fetch) => {}
-        Ok(FrameKind::Refused) => return head.text(payload).map(Some).map_err(io::Error::other),
-        _ => return Ok(Some(format!("member {id} does not begin as a member does"))),
-    }
-    let theirs = head.agreement(payload).map_err(io::Error::other)?;
-    if theirs.cluster != mine.cluster {
-        let [mine, theirs] = [mine.cluster, theirs.cluster].map(const_hex::encode);
-        return Ok(Some(format!(
-            "member {id} is of cluster {theirs}, member {me} of {mine}: `cluster_members` names a host of another cluster, or one of them \
-             runs on the data folder of another"
-        )));
-    }
-    if (head.from, head.to) != (id, me) {
-        return Ok(Some(format!(
-            "whoever has the key of member {id} says that it is member {} and speaks to member {}; this is member {me}: set \
-             `cluster_member` and `cluster_members` right on both",
-            head.from, head.to
-        )));
-    }
-    if theirs.engine_version != mine.engine_version {
-        return Ok(Some(format!(
-            "member {id} runs engine version {}, member {me} runs {}: they would decide differently, install the same release on both",
-            theirs.engine_version, mine.engine_version
-        )));
-    }
-    if theirs.mode != mine.mode {
-        return Ok(Some(format!(
-            "members {id} and {me} do not wait for the same before they answer: set `acknowledge` alike on both"
-        )));
-    }
-    if theirs.segment_len != mine.segment_len {
-        return Ok(Some(format!(
-            "member {id} makes segments of {} bytes, member {me} of {}: set `segment_len` alike on both",
-            theirs.segment_len, mine.segment_len
-        )));
-    }
-    Ok(None)
-}
-
-/// The next frame: its head, and what is behind it in `payload`.
-///
-/// Errors: I/O; silence; no frame.
-pub(super) async fn read(from: &mut (impl AsyncRead + Unpin), payload: &mut Vec<u8>) -> io::Result<Head> {
-    let silent = |_| io::Error::other("the other member says nothing");
-    let mut bytes = [0; HEAD_LEN];
-    timeout(PATIENCE, from.read_exact(&mut bytes)).await.map_err(silent)??;
-    let head = Head::read(&bytes).map_err(io::Error::other)?;
-    payload.clear();
-    payload.reserve_exact(head.len());
-    let mut behind = from.take(head.len() as u64);
-    while payload.len() < head.len() {
-        if timeout(PATIENCE, behind.read_buf(payload)).await.map_err(silent)?? == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-    }
-    Ok(head)
-}
-
-/// Writes `out`, and empties it.
-///
-/// Errors: I/O; nothing is taken.
-pub(super) async fn write(to: &mut (impl AsyncWrite + Unpin), out: &mut Vec<u8>) -> io::Result<()> {
-    let stuck = |_| io::Error::other("the other member takes nothing");
-    let mut at = 0;
-    while at < out.len() {
-        match timeout(PATIENCE, to.write(&out[at..])).await.map_err(stuck)?? {
-            0 => return Err(io::ErrorKind::WriteZero.into()),
-            written => at += written,
-        }
-    }
-    timeout(PATIENCE, to.flush()).await.map_err(stuck)??;
-    out.clear();
-    out.shrink_to(FULL);
-    Ok(())
 }

@@ -6,7 +6,7 @@
 //!  gives:       ◀── BEAT .. HELLO ◀──            ◀── BESIDE .. WELCOME SNAPSHOT BEGIN RECORDS ..
 //! ```
 
-use super::connection::{Ended, connect, disagreement, read, refused, write};
+use super::line::{Ended, connect, disagreement, read, refused, write};
 use super::{Agreement, Member, Own, SETTING};
 use crate::keys::Identity;
 use crate::stream::{self, BEAT, PAUSES};
