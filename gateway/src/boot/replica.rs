@@ -110,17 +110,19 @@ pub(super) fn serve(
     let _ = out.flush();
     front.is_ready("following", ready);
 
+    // What was shown here before, in another role or by another engine, is not to be followed by less.
+    let mut least = shared.views.read().sequence();
     let mut following: Option<Following> = None;
     let mut is_started = false;
     let mut side_changes = 0;
     while !shared.edge.shutdown.is_cancelled() && !upstream.is_over() {
         if !is_started && upstream.journal_id().is_some() {
             is_started = true;
+            least = least.max(upstream.sequence());
             match follower(&shared, replica).and_then(|made| follow(&shared, replica, made)) {
                 Ok(started) => {
                     let _ = engine.set(started.status.clone());
                     following = Some(started);
-                    shared.phase.set(EngineState::Mirror);
                 }
                 // What it is there for first goes on: it holds the files.
                 Err(error) => {
@@ -129,6 +131,9 @@ pub(super) fn serve(
             }
         }
         if let Some(following) = &following {
+            if shared.phase.get() == EngineState::Restarting && shared.views.read().sequence() >= least {
+                shared.phase.set(EngineState::Mirror);
+            }
             tell_of_follower(&following.status);
             let changes = following.status.side_changes();
             if changes != side_changes
