@@ -112,6 +112,7 @@ pub(super) fn serve(
 
     // What was shown here before, in another role or by another engine, is not to be followed by less.
     let mut least = shared.views.read().sequence();
+    shared.phase.set(EngineState::Restarting);
     let mut following: Option<Following> = None;
     let mut is_started = false;
     let mut side_changes = 0;
