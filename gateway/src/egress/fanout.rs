@@ -27,9 +27,7 @@ pub struct Fanout {
     listeners: Vec<Box<dyn Listener>>,
     /// What may be shown, in order; the last command may still be incomplete.
     events: Vec<Event>,
-    /// How many of them were not looked at yet.
-    taken: usize,
-    /// Of the first command, where it did not come in one piece.
+    /// Of the first command, as far as its events were looked at.
     spans: Spans,
     /// Events that there is address space for, and the pages they are to lie on.
     room: (usize, Pages),
@@ -54,7 +52,6 @@ impl Fanout {
             ports: Vec::new(),
             listeners: Vec::new(),
             events: Vec::new(),
-            taken: 0,
             spans: Spans::default(),
             room: (0, Pages::Small),
             expected: 0,
@@ -117,7 +114,6 @@ impl Fanout {
     #[inline]
     pub fn take(&mut self, event: &Event) {
         self.events.push(*event);
-        self.taken += 1;
     }
 
     /// Events that wait to be shown.
@@ -134,14 +130,13 @@ impl Fanout {
     pub fn clear(&mut self) {
         self.events.clear();
         self.spans.clear();
-        self.taken = 0;
     }
 
     /// Folds and answers the complete commands among the events; gives the last one. Events that were looked at before belong to one
     /// that was not complete and are not looked through again: an hour's funding has two of every position.
     pub fn show(&mut self) -> Option<Sequence> {
         let is_end = |event: &Event| event.kind == Kind::Done as u16;
-        let before = self.events.len() - std::mem::take(&mut self.taken);
+        let before = self.spans.len();
         let Some(end) = self.events[before..].iter().rposition(is_end).map(|end| before + end) else {
             self.spans.note(&self.events[before..]);
             return None;
