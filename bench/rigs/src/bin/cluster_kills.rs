@@ -26,6 +26,7 @@ use ringside_rigs::kills::enter;
 use ringside_rigs::kills::futures::FuturesTrader;
 use ringside_rigs::kills::ledger::LedgerAudit;
 use ringside_rigs::kills::trader::Trader;
+use ringside_rigs::kills::{now, seeded};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
@@ -33,7 +34,7 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 #[derive(Parser)]
 #[command(
@@ -123,17 +124,7 @@ impl Fault {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let seed = arguments.seed.unwrap_or_else(|| now().as_nanos() as u64);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let result = runtime.context("no runtime").and_then(|runtime| runtime.block_on(run(&arguments, seed)));
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("FAILED: {error:#}");
-            eprintln!("seed {seed}; again: {}", again(&arguments, seed));
-            ExitCode::FAILURE
-        }
-    }
+    seeded(arguments.seed, |seed| again(&arguments, seed), async |seed| run(&arguments, seed).await)
 }
 
 /// The line that runs it again, with everything that was given but folders, which the script makes.
@@ -143,10 +134,6 @@ fn again(arguments: &Arguments, seed: u64) -> String {
     format!(
         "scripts/cluster_kills.sh --rounds {rounds} --seed {seed} --traders {traders} --futures {futures}{only}"
     )
-}
-
-fn now() -> Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// What goes with the run.

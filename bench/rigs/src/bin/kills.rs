@@ -20,9 +20,10 @@ use ringside_rigs::kills::ledger::LedgerAudit;
 use ringside_rigs::kills::mirror::Mirror;
 use ringside_rigs::kills::stream_keys::StreamKeys;
 use ringside_rigs::kills::trader::Trader;
+use ringside_rigs::kills::{now, seeded};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 #[derive(Parser)]
 #[command(about = "Kills the exchange again and again under load and looks for what was lost")]
@@ -52,17 +53,7 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let seed = arguments.seed.unwrap_or_else(|| now().as_nanos() as u64);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let result = runtime.context("no runtime").and_then(|runtime| runtime.block_on(run(&arguments, seed)));
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("FAILED: {error:#}");
-            eprintln!("seed {seed}; again: {}", again(&arguments, seed));
-            ExitCode::FAILURE
-        }
-    }
+    seeded(arguments.seed, |seed| again(&arguments, seed), async |seed| run(&arguments, seed).await)
 }
 
 /// The line that runs it again, with everything that was given.
@@ -73,10 +64,6 @@ fn again(arguments: &Arguments, seed: u64) -> String {
         "scripts/kills.sh --cycles {cycles} --seed {seed} --traders {traders} --futures {futures} --load-ms {load_ms} \
          --acknowledge {acknowledge}{folder}"
     )
-}
-
-fn now() -> Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 async fn run(arguments: &Arguments, seed: u64) -> Result<()> {

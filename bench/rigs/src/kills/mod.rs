@@ -10,8 +10,10 @@
 //! trader's program would: each must have happened once, before the kill or now. `/fapi` has no such keys: there they are
 //! looked up by their names first.
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use ringside_load::connection::Answer;
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub mod audit;
 pub mod enter;
@@ -20,6 +22,30 @@ pub mod ledger;
 pub mod mirror;
 pub mod stream_keys;
 pub mod trader;
+
+/// Runs a program of kills with `seed`, or one of the clock's; where it fails, says by which line (`again`) it is run again.
+pub fn seeded(
+    seed: Option<u64>,
+    again: impl Fn(u64) -> String,
+    run: impl AsyncFnOnce(u64) -> Result<()>,
+) -> ExitCode {
+    let seed = seed.unwrap_or_else(|| now().as_nanos() as u64);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let result = runtime.context("no runtime").and_then(|runtime| runtime.block_on(run(seed)));
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("FAILED: {error:#}");
+            eprintln!("seed {seed}; again: {}", again(seed));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Since the beginning of 1970.
+pub fn now() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
 
 /// Price step and quantity step have these decimals.
 pub const PRICE_DECIMALS: u32 = 4;
