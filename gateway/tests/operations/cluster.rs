@@ -142,6 +142,16 @@ impl Cluster {
         }
     }
 
+    /// Waits for so many more acknowledged orders.
+    fn await_more(&self, acknowledged: &Mutex<Vec<String>>, more: usize) {
+        let begun = Instant::now();
+        let wanted = acknowledged.lock().unwrap().len() + more;
+        while acknowledged.lock().unwrap().len() < wanted {
+            assert!(begun.elapsed() < Duration::from_secs(60), "no orders\n{}", self.logs());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     pub(crate) fn logs(&self) -> String {
         let of = |host: usize| std::fs::read_to_string(self.folder.0.join(format!("log-{host}")));
         (0..SLOTS).map(|host| format!("== {host}\n{}", of(host).unwrap_or_default())).collect()
@@ -228,14 +238,7 @@ fn leaders_die_and_nothing_acknowledged_is_lost() {
                 }
             }
         });
-        let some = |more: usize| {
-            let begun = Instant::now();
-            let wanted = acknowledged.lock().unwrap().len() + more;
-            while acknowledged.lock().unwrap().len() < wanted {
-                assert!(begun.elapsed() < Duration::from_secs(60), "no orders\n{}", cluster.logs());
-                std::thread::sleep(Duration::from_millis(1));
-            }
-        };
+        let some = |more: usize| cluster.await_more(&acknowledged, more);
         let mut outages = Vec::new();
         for round in 0..6 {
             some(40);
@@ -423,14 +426,7 @@ fn a_lost_disk_is_replaced_under_load() {
             }
         }
     };
-    let some = |more: usize| {
-        let begun = Instant::now();
-        let wanted = acknowledged.lock().unwrap().len() + more;
-        while acknowledged.lock().unwrap().len() < wanted {
-            assert!(begun.elapsed() < Duration::from_secs(60), "no orders\n{}", cluster.logs());
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    };
+    let some = |more: usize| cluster.await_more(&acknowledged, more);
     let refused = |words: &[&str], why: &str| {
         let output = cluster.ask(leader, words);
         let said = said(&output);
