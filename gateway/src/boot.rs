@@ -43,8 +43,8 @@ use ringside_persist::storage::disk::{make_folder, unsure_file_system};
 use ringside_persist::write::side::SideWriter;
 use ringside_persist::write::status::Pressure;
 use ringside_views::perpetual::market::PerpetualMarket;
-pub(crate) use stages::ViewFold;
 use stages::{Led, Origin, Rebuilt, Stages, take_folder};
+pub(crate) use stages::{ViewFold, is_blank};
 pub use stages::{engine_config, persist_config};
 use std::fmt::Write as _;
 use std::fs::Permissions;
@@ -168,12 +168,12 @@ fn lead(
         ringside_chain::thread::start(shared.for_chain(), parts, role.clone()).map_err(BootError::Thread)?;
     let address = front.address;
     say(out, &greeting(config, address, front.is_admin_key_new, funded));
-    front.is_ready(&format!("running on {address}"), ready);
+    front.tell_ready(&format!("running on {address}"), ready);
 
     let has_ended = watch(front, &stages, role, apart, led);
     led.iter().for_each(|led| led.lanes.lead_no_more());
     if let Some(led) = led.filter(|led| !has_ended && !led.link.is_lost()) {
-        hand_over(&shared, led);
+        hand_over(&shared, led, None);
     }
     let is_lost = led.is_some_and(|led| led.link.is_lost());
     let is_over = shared.edge.shutdown.is_cancelled();
@@ -218,8 +218,9 @@ fn lead(
     }
 }
 
-/// Lets another member lead, in good order: what is under way is answered first, and nothing more is taken.
-fn hand_over(shared: &Shared, led: &Led) {
+/// Lets another member lead, `to` where one is named, in good order: what is under way is answered first, and nothing more is taken. It
+/// may come to nothing.
+fn hand_over(shared: &Shared, led: &Led, to: Option<u64>) {
     let comes_within = |wait: Duration, holds: &dyn Fn() -> bool| {
         let begun = Instant::now();
         while !holds() && begun.elapsed() < wait {
@@ -228,7 +229,7 @@ fn hand_over(shared: &Shared, led: &Led) {
     };
     shared.phase.set(EngineState::Restarting);
     comes_within(ANSWERED_WAIT, &|| shared.ports.iter().all(|port| port.queue_len() == 0));
-    led.upstream.hand_over();
+    led.upstream.hand_over(to);
     comes_within(HANDED_WAIT, &|| led.link.is_lost());
 }
 
@@ -435,7 +436,14 @@ fn watch(
             let has_work = shared.phase.get() == EngineState::Running && !led.link.waits_for_others();
             if moves.stand(shared.views.read().sequence(), has_work, Instant::now()) {
                 tracing::error!("nothing has moved here for {STANDS:?}: another member is to lead");
-                led.upstream.hand_over();
+                led.upstream.hand_over(None);
+            }
+            if let Some(to) = led.upstream.take_transfer() {
+                hand_over(&shared, led, Some(to));
+                if !led.link.is_lost() {
+                    tracing::warn!(to, "the member did not come to lead: this one leads on");
+                    shared.phase.set(EngineState::Running);
+                }
             }
         }
         std::thread::sleep(WATCH);

@@ -350,4 +350,31 @@ fn credentials_of_an_earlier_version_are_taken_along_once() {
     stop(child);
     let log = std::fs::read_to_string(&log).unwrap();
     assert!(log.contains("keys.log: its last") && log.contains("were no record"), "{log}");
+
+    let output = ringside(&folder.0).arg("mirror-key").output().unwrap();
+    let key = String::from_utf8(output.stdout).unwrap();
+    // A folder that becomes a member's takes them along then; later there is nobody who would.
+    let member = |words: &[&str]| {
+        let mut command = ringside(&folder.0);
+        command
+            .args(words)
+            .env("RINGSIDE_CLUSTER_MEMBER", "1")
+            .env("RINGSIDE_CLUSTER_LISTEN", "127.0.0.1:0")
+            .env("RINGSIDE_CLUSTER_MEMBERS", format!("1@127.0.0.1:1={}", key.trim()));
+        command.output().unwrap()
+    };
+    hold(&SideStore::default());
+    std::fs::write(folder.0.join("auth/logouts.log"), &logouts).unwrap();
+    let made = member(&["cluster", "init"]);
+    assert!(made.status.success(), "{}", said(&made));
+    assert!(!folder.0.join("auth/logouts.log").exists());
+    let found = side::read(&journal).unwrap().unwrap();
+    assert!(found.of_kind(LOGOUT).eq(taken.of_kind(LOGOUT)));
+    std::fs::write(folder.0.join("auth/logouts.log"), &logouts).unwrap();
+    let refused = member(&[]);
+    assert!(
+        !refused.status.success() && said(&refused).contains("credentials of an earlier version"),
+        "{}",
+        said(&refused)
+    );
 }

@@ -84,6 +84,21 @@ pub(super) fn held(journal: &Path) -> Result<SideStore, BootError> {
     }
 }
 
+/// Refuses a member's folder in which files of earlier versions hold some: nobody writes them into a cluster's journal.
+pub(super) fn check_none_outside(config: &Config) -> Result<(), PersistError> {
+    let found = former_files::found(&ringside_auth::folder(&config.data_dir));
+    match found.first() {
+        None => Ok(()),
+        Some(file) => Err(PersistError::Member {
+            reason: format!(
+                "{} holds credentials of an earlier version: `ringside cluster init` takes them along where the journal is they belong to; \
+                 elsewhere take the file away",
+                file.display()
+            ),
+        }),
+    }
+}
+
 /// Takes along what files of earlier versions hold. They are removed once the journal has it: killed before, the next start does the same
 /// again, and comes to the same.
 pub(crate) fn take_along(config: &Config, clock: &Clock, taken: &Lock) -> Result<(), BootError> {

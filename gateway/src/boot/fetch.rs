@@ -36,14 +36,14 @@ pub(super) struct Files {
     pub(super) disk: Arc<Disk>,
     pub(super) persist: PersistConfig,
     /// What of the journal is agreed on, while the member is open.
-    pub(super) shown: Mutex<Option<Shown>>,
+    pub(super) agreed: Mutex<Option<Agreed>>,
     /// How often they were given.
     pub(super) given: AtomicU64,
 }
 
 /// What of a journal is agreed on.
 #[derive(Clone, Copy)]
-pub(super) struct Shown {
+pub(super) struct Agreed {
     index: u64,
     position: Position,
     sequence: Sequence,
@@ -52,21 +52,21 @@ pub(super) struct Shown {
 impl Files {
     /// So far the files are agreed on; `None`: they may not be read now.
     pub(super) fn show(&self, node: Option<&Node>) {
-        let shown = node.and_then(|node| {
+        let agreed = node.and_then(|node| {
             let (position, sequence) = node.agreed()?;
-            Some(Shown { index: node.batches().1, position, sequence })
+            Some(Agreed { index: node.batches().1, position, sequence })
         });
-        *self.shown.lock() = shown;
+        *self.agreed.lock() = agreed;
     }
 
-    fn shown(&self) -> Result<Shown, String> {
-        let shown = *self.shown.lock();
-        shown.ok_or_else(|| "this member has no journal to give now".to_owned())
+    fn agreed(&self) -> Result<Agreed, String> {
+        let agreed = *self.agreed.lock();
+        agreed.ok_or_else(|| "this member has no journal to give now".to_owned())
     }
 
     /// For one who wants everything up to batch `wanted` at least.
     pub(super) fn give(&self, wanted: u64) -> Result<Given, String> {
-        let Shown { index, .. } = self.shown()?;
+        let Agreed { index, .. } = self.agreed()?;
         if index < wanted {
             return Err(format!(
                 "this member knows of {index} batches that are agreed on, {wanted} are wanted"
@@ -75,7 +75,7 @@ impl Files {
         let held = self.disk.hold().map_err(|error| error.to_string())?;
         let beside = self.copy_archive().map_err(|error| format!("the archive cannot be copied: {error}"))?;
         // Behind the copy, which is of no later command then.
-        let Shown { position, sequence, .. } = self.shown()?;
+        let Agreed { position, sequence, .. } = self.agreed()?;
         Ok(Given {
             storage: self.disk.clone(),
             position,

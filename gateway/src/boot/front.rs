@@ -76,7 +76,7 @@ impl Front {
     }
 
     /// Requests are answered, as the phase says. `ready` is called the first time.
-    pub(super) fn is_ready(&mut self, doing: &str, ready: impl FnOnce(SocketAddr)) {
+    pub(super) fn tell_ready(&mut self, doing: &str, ready: impl FnOnce(SocketAddr)) {
         self.supervisor.ready(doing);
         if !std::mem::replace(&mut self.is_ready, true) {
             ready(self.address);

@@ -8,13 +8,13 @@ use super::error::BootError;
 use super::fetch::Files;
 use super::front::Front;
 use super::lanes::Lanes;
-use super::membership::{Membership, Writes};
+use super::membership::{MemberChanges, Writes};
 use super::replica::{self, Following, Replica};
 use super::stages::{Led, Origin, disk, persist_config};
 use super::upstream::Upstream;
 use crate::config::Config;
 use crate::metrics::Page;
-use crate::worker::cluster::{Ask, Port};
+use crate::worker::cluster::{Ask, Control};
 use parking_lot::Mutex;
 use ringside_commands::clock::Clock;
 use ringside_commands::ingress::Lease;
@@ -54,8 +54,8 @@ enum Brought {
     Lead(SyncSender<Arc<Link>>),
     /// The files of another came, or not; nothing where they are not wanted any more.
     Fetched(Result<Option<Fetched>, String>),
-    /// It is to lead no more.
-    HandOver,
+    /// It is to lead no more; this one is, where one is named.
+    HandOver(Option<u64>),
     /// An operator wants other members.
     Ask(Ask),
     Stop,
@@ -82,6 +82,8 @@ struct Running {
     cluster: [u8; 16],
     journal: Arc<JournalStatus>,
     mesh: Arc<Mesh>,
+    /// Whom an operator wants to lead.
+    transfer: Arc<Mutex<Option<u64>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -152,9 +154,13 @@ impl Upstream for Running {
         );
     }
 
-    fn hand_over(&self) {
+    fn hand_over(&self, to: Option<u64>) {
         // It may have ended by itself.
-        let _ = self.bring.send(Brought::HandOver);
+        let _ = self.bring.send(Brought::HandOver(to));
+    }
+
+    fn take_transfer(&self) -> Option<u64> {
+        self.transfer.lock().take()
     }
 }
 
@@ -207,8 +213,9 @@ struct Carried {
     told: Arc<Mutex<Told>>,
     files: Arc<Files>,
     lease: Arc<Lease>,
-    port: Arc<Port>,
+    control: Arc<Control>,
     writes: Arc<Writes>,
+    transfer: Arc<Mutex<Option<u64>>>,
     /// Members as the settings name them.
     settings: Vec<Member>,
 }
@@ -218,7 +225,7 @@ struct Carried {
 fn carry(mut node: Node, brought: &Receiver<Brought>, carried: &Carried, end: &dyn Fn()) {
     let mut fetching = None;
     let is_over = carry_on(&mut node, brought, carried, &mut fetching);
-    carried.port.taken_by(None);
+    carried.control.taken_by(None);
     carried.files.show(None);
     if let Some(fetching) = fetching {
         fetching.end();
@@ -238,9 +245,10 @@ fn carry_on(
 ) -> bool {
     let mut next = Instant::now() + TICK;
     let mut fetch_at = next;
-    let mut membership = Membership::new(carried.port.clone(), carried.writes.clone(), &carried.settings);
+    let mut membership =
+        MemberChanges::new(carried.control.clone(), carried.writes.clone(), &carried.settings);
     let bring = carried.bring.clone();
-    carried.port.taken_by(Some(Box::new(move |ask| {
+    carried.control.taken_by(Some(Box::new(move |ask| {
         // It is being stopped, and whoever asked is told so.
         let _ = bring.send(Brought::Ask(ask));
     })));
@@ -257,9 +265,9 @@ fn carry_on(
             match one {
                 Brought::Message(message) => node.step(message),
                 Brought::Work => {}
-                Brought::Ask(ask) => membership.ask(node, ask),
-                Brought::HandOver => {
-                    if !node.hand_over() {
+                Brought::Ask(ask) => membership.ask(node, ask, &carried.transfer),
+                Brought::HandOver(to) => {
+                    if !node.hand_over(to) {
                         tracing::warn!("there is nobody to hand the lead over to");
                     }
                 }
@@ -359,6 +367,7 @@ pub(super) fn run(
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), BootError> {
     let Some(listen) = config.cluster_listen else { unreachable!("settings are checked together") };
+    credentials::check_none_outside(config)?;
     let identity = Identity::of(&config.data_dir).map_err(BootError::Mirror)?;
     let persist = persist_config(config, clock);
     let disk = Arc::new(disk(&persist)?);
@@ -377,7 +386,7 @@ pub(super) fn run(
         taken: taken.clone(),
         disk,
         persist: persist.clone(),
-        shown: Mutex::default(),
+        agreed: Mutex::default(),
         given: AtomicU64::new(0),
     });
     // Of the opening that runs: messages that come between two of them are sent again.
@@ -413,7 +422,7 @@ pub(super) fn run(
     let mesh = Arc::new(mesh.map_err(BootError::Mirror)?);
     lanes.go_by(&mesh);
     let lease = Arc::new(Lease::default());
-    let port = Arc::new(Port::default());
+    let control = Arc::new(Control::default());
     let part = Part {
         config,
         clock,
@@ -423,7 +432,7 @@ pub(super) fn run(
         persist: &persist,
         mesh: &mesh,
         lease: &lease,
-        port: &port,
+        control: &control,
         lanes: &lanes,
         writes: &Arc::default(),
     };
@@ -458,7 +467,7 @@ struct Part<'a> {
     lease: &'a Arc<Lease>,
     lanes: &'a Arc<Lanes>,
     writes: &'a Arc<Writes>,
-    port: &'a Arc<Port>,
+    control: &'a Arc<Control>,
 }
 
 impl Part<'_> {
@@ -497,7 +506,7 @@ impl Part<'_> {
                 let front = none.insert(Front::open(self.config, self.clock, &side, &serving, out)?);
                 front.shared.phase.leased(self.lease.clone());
                 // It is the first.
-                let _ = front.shared.cluster.set(self.port.clone());
+                let _ = front.shared.cluster.set(self.control.clone());
                 front
             }
         };
@@ -550,14 +559,16 @@ impl Part<'_> {
         let (cluster, journal) = (node.cluster(), node.status());
         let (bring, brought) = channel();
         let role = role.clone();
+        let transfer: Arc<Mutex<Option<u64>>> = Arc::default();
         let carried = Carried {
             bring: bring.clone(),
             mesh: self.mesh.clone(),
             told: told.clone(),
             files: self.files.clone(),
             lease: self.lease.clone(),
-            port: self.port.clone(),
+            control: self.control.clone(),
             writes: self.writes.clone(),
+            transfer: transfer.clone(),
             settings: self.config.cluster_members.clone(),
         };
         let lease = self.lease.clone();
@@ -568,7 +579,7 @@ impl Part<'_> {
         let thread = std::thread::Builder::new().name("quorum".to_owned()).spawn(run);
         let thread = thread.map_err(|cause| PersistError::Member { reason: cause.to_string() })?;
         let (mesh, thread) = (self.mesh.clone(), Mutex::new(Some(thread)));
-        Ok(Running { member: self.member, bring, told, cluster, journal, mesh, thread })
+        Ok(Running { member: self.member, bring, told, cluster, journal, mesh, transfer, thread })
     }
 
     fn replica(&self, running: &Arc<Running>) -> Replica {

@@ -1,7 +1,7 @@
 //! Changes of a cluster's members, on the thread that carries one of them: one at a time, none that would leave no majority of those
 //! that answer. Whoever has come votes once it is less than a second behind.
 
-use crate::worker::cluster::{Ask, Change, Port, Seen, Sight};
+use crate::worker::cluster::{Ask, Change, Control, Seen, Sight};
 use parking_lot::Mutex;
 use ringside_mirror::members::{Member, Mesh};
 use ringside_persist::quorum::members::Members;
@@ -40,8 +40,8 @@ impl Writes {
 }
 
 /// See the module.
-pub(super) struct Membership {
-    port: Arc<Port>,
+pub(super) struct MemberChanges {
+    control: Arc<Control>,
     writes: Arc<Writes>,
     /// Members as the settings name them.
     settings: Vec<Member>,
@@ -51,10 +51,10 @@ pub(super) struct Membership {
     followed: Option<Members>,
 }
 
-impl Membership {
-    pub(super) fn new(port: Arc<Port>, writes: Arc<Writes>, settings: &[Member]) -> Membership {
-        Membership {
-            port,
+impl MemberChanges {
+    pub(super) fn new(control: Arc<Control>, writes: Arc<Writes>, settings: &[Member]) -> MemberChanges {
+        MemberChanges {
+            control,
             writes,
             settings: settings.to_vec(),
             pending: None,
@@ -63,11 +63,14 @@ impl Membership {
         }
     }
 
-    /// What an operator asks for.
-    pub(super) fn ask(&mut self, node: &mut Node, ask: Ask) {
+    /// What an operator asks for. Whom they want to lead goes to `transfer`: what is under way is answered before.
+    pub(super) fn ask(&mut self, node: &Node, ask: Ask, transfer: &Mutex<Option<u64>>) {
         let Ask { change, answer } = ask;
         let begun = match change {
-            Change::Transfer(id) => self.transfer(node, id).map(|()| None),
+            Change::Transfer(id) => self.check_transfer(node, id).map(|()| {
+                *transfer.lock() = Some(id);
+                None
+            }),
             Change::Add(member) => self.add(node, &member).map(Some),
             Change::Remove(id) => self.remove(node, id).map(Some),
         };
@@ -99,7 +102,7 @@ impl Membership {
             self.follow(node.members(), mesh);
         }
         if is_due {
-            self.port.show(self.sight(node, mesh));
+            self.control.show(self.sight(node, mesh));
         }
     }
 
@@ -125,7 +128,7 @@ impl Membership {
         };
         if let Some(answer) = pending.answer {
             // Who looks next sees it.
-            self.port.show(self.sight(node, mesh));
+            self.control.show(self.sight(node, mesh));
             // Whoever asked may not wait any more.
             let _ = answer.send(outcome);
         }
@@ -194,10 +197,10 @@ impl Membership {
 
     fn add(&self, node: &Node, member: &Member) -> Result<Members, String> {
         self.check(node)?;
-        Membership::check_learners(node, None)?;
+        MemberChanges::check_learners(node, None)?;
         let next = node.members().with(member.id, &member.address, member.key.bytes());
         let next = next.map_err(|error| error.to_string())?;
-        Membership::check_majority(node, &next)?;
+        MemberChanges::check_majority(node, &next)?;
         Ok(next)
     }
 
@@ -206,13 +209,13 @@ impl Membership {
         if id == node.member() {
             return Err("this member leads: have another lead first (`cluster transfer`)".to_owned());
         }
-        Membership::check_learners(node, Some(id))?;
+        MemberChanges::check_learners(node, Some(id))?;
         let next = node.members().without(id).map_err(|error| error.to_string())?;
-        Membership::check_majority(node, &next)?;
+        MemberChanges::check_majority(node, &next)?;
         Ok(next)
     }
 
-    fn transfer(&self, node: &mut Node, id: u64) -> Result<(), String> {
+    fn check_transfer(&self, node: &Node, id: u64) -> Result<(), String> {
         self.check(node)?;
         let is_able = |one: &Standing| {
             one.member == id && one.is_heard && !one.is_fetching && Some(one.has) >= self.near()
@@ -223,7 +226,6 @@ impl Membership {
         if !node.standings().iter().any(is_able) {
             return Err(format!("member {id} does not answer, or is more than a second behind"));
         }
-        node.transfer(id);
         Ok(())
     }
 
@@ -241,7 +243,7 @@ impl Membership {
         };
         let Some(learner) = standings.iter().find(is_near) else { return };
         let next = node.members().with_vote(learner.member).map_err(|error| error.to_string());
-        let next = next.and_then(|next| Membership::check_majority(node, &next).map(|()| next));
+        let next = next.and_then(|next| MemberChanges::check_majority(node, &next).map(|()| next));
         match next.and_then(|next| self.write(&next)) {
             Ok(receipt) => {
                 tracing::info!(member = learner.member, "has everything, and gets a vote");

@@ -15,6 +15,7 @@ use ringside_commands::ingress::EngineState;
 use ringside_core::Engine;
 use ringside_core::agent::{Runner, Running};
 use ringside_core::ring::Wait;
+use ringside_core::side::SideStore;
 use ringside_persist::config::PersistConfig;
 use ringside_persist::recover::follower::{Follower, FollowerStatus, Lent};
 use ringside_persist::recover::skip::decisions;
@@ -24,6 +25,7 @@ use ringside_views::archive::archiver::Archiver;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How often it is looked how all fare.
@@ -108,7 +110,7 @@ pub(super) fn serve(
     shared.metrics.set_stages(source, journal.flushes().clone());
     let _ = writeln!(out, "{}", greet(front.address));
     let _ = out.flush();
-    front.is_ready("following", ready);
+    front.tell_ready("following", ready);
 
     // What was shown here before, in another role or by another engine, is not to be followed by less.
     let mut least = shared.views.read().sequence();
@@ -116,6 +118,7 @@ pub(super) fn serve(
     let mut following: Option<Following> = None;
     let mut is_started = false;
     let mut side_changes = 0;
+    let mut refreshing: Option<JoinHandle<()>> = None;
     while !shared.edge.shutdown.is_cancelled() && !upstream.is_over() {
         if !is_started && upstream.journal_id().is_some() {
             is_started = true;
@@ -138,18 +141,28 @@ pub(super) fn serve(
             tell_of_follower(&following.status);
             let changes = following.status.side_changes();
             if changes != side_changes
-                && let Some(refreshed) = following.lent.side(|side| shared.edge.auth.refresh(side))
+                && refreshing.as_ref().is_none_or(JoinHandle::is_finished)
+                && let Some(side) = following.lent.side()
             {
                 side_changes = changes;
-                if let Err(error) = refreshed {
-                    tracing::error!(%error, "credentials that the leader took cannot be used here");
-                }
+                let shared = shared.clone();
+                refreshing = Some(std::thread::spawn(move || refresh(&shared, &side)));
             }
         }
         front.pulse(true);
         std::thread::sleep(WATCH);
     }
+    // Whoever leads here next has newer ones.
+    refreshing.map(JoinHandle::join);
     following
+}
+
+/// Has the credentials that the leader took count here. With many keys it takes a while, in which neither the second engine nor whoever
+/// watches for an election is held up.
+fn refresh(shared: &Shared, side: &SideStore) {
+    if let Err(error) = shared.edge.auth.refresh(side) {
+        tracing::error!(%error, "credentials that the leader took cannot be used here");
+    }
 }
 
 /// The second engine on what is here, with views and archive, and what keeps events for user streams.

@@ -152,7 +152,7 @@ fn archive_folder(config: &Config) -> PathBuf {
 }
 
 /// Whether a journal's folder has never held one: there is nothing in it, or the files alone that are locked.
-pub(super) fn is_blank(journal: &Path) -> bool {
+pub(crate) fn is_blank(journal: &Path) -> bool {
     std::fs::read_dir(journal).is_ok_and(|entries| {
         entries
             .flatten()

@@ -17,6 +17,10 @@ pub(super) trait Upstream: Send + Sync {
     }
     /// Its own figures.
     fn figures(&self, page: &mut Page);
-    /// Where it is this host that writes, and others can: one of them is to, as soon as it has everything.
-    fn hand_over(&self) {}
+    /// Where it is this host that writes, and others can: one of them is to, as soon as it has everything; this one, where one is named.
+    fn hand_over(&self, _to: Option<u64>) {}
+    /// Who is to write in its place, once: an operator wants so.
+    fn take_transfer(&self) -> Option<u64> {
+        None
+    }
 }

@@ -3,10 +3,12 @@
 use super::client::Client;
 use super::mirror::key;
 use super::target::Target;
+use crate::boot::{credentials, is_blank};
 use crate::config::Config;
 use crate::config::value::member;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use hyper::{Method, StatusCode};
+use ringside_commands::clock::Clock;
 use ringside_mirror::members::Member;
 use ringside_persist::quorum::vote;
 use ringside_persist::storage::disk::{Disk, make_folder};
@@ -23,7 +25,11 @@ pub(super) fn init(config: &Config, cluster: Option<&str>, join: bool) -> Result
     let journal = config.data_dir.join("journal");
     make_folder(&journal).with_context(|| format!("{}", journal.display()))?;
     let disk = Disk::open_existing(&journal)?;
-    let _taken = disk.lock()?;
+    let taken = disk.lock()?;
+    if !is_blank(&journal) {
+        // A member writes what its leader wrote, and nothing else.
+        credentials::take_along(config, &Clock::SYSTEM, &taken)?;
+    }
     if let Some(cluster) = wanted.filter(|_| join) {
         vote::join(&disk, member, cluster)?;
         return Ok(format!(

@@ -57,12 +57,12 @@ pub type Take = Box<dyn Fn(Ask) + Send>;
 
 /// Between the routes and whoever carries the member.
 #[derive(Default)]
-pub struct Port {
+pub struct Control {
     sight: Mutex<Option<Sight>>,
     take: Mutex<Option<Take>>,
 }
 
-impl Port {
+impl Control {
     /// The cluster; nothing where this host is of none.
     pub fn sight(&self) -> Option<Sight> {
         self.sight.lock().clone()

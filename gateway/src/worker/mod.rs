@@ -72,7 +72,7 @@ pub struct Shared {
     /// Places in the auto-deleveraging order.
     pub ranks: Ranks,
     /// The cluster that this host is a member of.
-    pub cluster: OnceLock<Arc<cluster::Port>>,
+    pub cluster: OnceLock<Arc<cluster::Control>>,
     /// What outside sources last said.
     pub quotes: Arc<Quotes>,
     /// Which feeds there are.

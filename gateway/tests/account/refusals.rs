@@ -13,7 +13,7 @@ use ringside_commands::ingress::EngineState;
 use ringside_core::command::{Command, ListPerpetual};
 use ringside_core::ids::padded;
 use ringside_gateway::config::Value as Setting;
-use ringside_gateway::worker::cluster::{Port, Sight};
+use ringside_gateway::worker::cluster::{Control, Sight};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -422,7 +422,7 @@ fn cluster(produced: &mut Produced, exchange: &mut Exchange) {
         let body = whom.replace(&format!(r#""{right}""#), &format!(r#""{wrong}""#));
         produced.request(exchange, ("POST", &changes[0]), &admin(), &body, (status, code, &text));
     }
-    let (port, reason) = (Port::default(), "another change is under way");
+    let (port, reason) = (Control::default(), "another change is under way");
     port.show(Sight::default());
     port.taken_by(Some(Box::new(move |ask| drop(ask.answer.send(Err(reason.to_owned()))))));
     assert!(exchange.shared.cluster.set(Arc::new(port)).is_ok());

@@ -250,16 +250,19 @@ impl Node {
         }
     }
 
-    /// Hands the lead over to the member that has most, in good order: nothing is proposed any more, and once that one has everything it
-    /// is elected at once. False: it does not lead, or nobody answers. Where it fails this member leads on, a wait for an election later.
-    pub fn hand_over(&mut self) -> bool {
+    /// Hands the lead over to member `to`, who votes, or to the one that has most: nothing is proposed any more, and once that one has
+    /// everything it is elected at once. False: this one does not lead, or nobody answers. Where it fails this member leads on, a wait for
+    /// an election later; what comes of it [`Node::role`] says.
+    pub fn hand_over(&mut self, to: Option<u64>) -> bool {
         let raft = &self.raft.raft;
         if raft.state != StateRole::Leader || self.is_ended {
             return false;
         }
-        let is_able = |(id, progress): &(&u64, &Progress)| **id != raft.id && progress.recent_active;
         let voters = raft.prs().conf().voters();
-        let others = raft.prs().iter().filter(is_able).filter(|(id, _)| voters.contains(**id));
+        let is_able = |(id, progress): &(&u64, &Progress)| {
+            **id != raft.id && progress.recent_active && voters.contains(**id)
+        };
+        let others = raft.prs().iter().filter(is_able).filter(|(id, _)| to.is_none_or(|to| to == **id));
         let Some(to) = others.max_by_key(|(_, progress)| progress.matched).map(|(id, _)| *id) else {
             return false;
         };
@@ -392,14 +395,6 @@ impl Node {
         let raft = &self.raft.raft;
         let is_leading = self.link.is_some() && !self.is_ended && raft.state == StateRole::Leader;
         is_leading && !raft.has_pending_conf() && raft.lead_transferee.is_none()
-    }
-
-    /// Has member `id`, who votes, lead in place of this one. Nothing further is proposed meanwhile; what comes of it [`Node::role`]
-    /// says.
-    pub fn transfer(&mut self, id: u64) {
-        if self.takes_change() {
-            self.raft.transfer_leader(id);
-        }
     }
 
     /// Up to where its journal is agreed on, and the last command there; nothing where nothing is.

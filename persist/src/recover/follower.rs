@@ -195,10 +195,10 @@ impl<M: Machine, F: Fold> Lent<M, F> {
         self.lock().take()
     }
 
-    /// Looks at what stands beside the commands, unless it is in a work step.
-    pub fn side<R>(&self, look: impl FnOnce(&SideStore) -> R) -> Option<R> {
+    /// A copy of what stands beside the commands, unless it is in a work step.
+    pub fn side(&self) -> Option<SideStore> {
         let follower = self.follower.try_lock().ok()?;
-        follower.as_ref().map(|follower| look(&follower.side))
+        follower.as_ref().map(|follower| follower.side.clone())
     }
 }
 
@@ -395,11 +395,6 @@ impl<M: Machine, F: Fold> Follower<M, F> {
     /// The machine, to look at.
     pub fn machine(&self) -> &M {
         &self.machine
-    }
-
-    /// What stands beside the commands, where it stands.
-    pub fn side(&self) -> &SideStore {
-        &self.side
     }
 
     /// Tells its progress and health in `status` from now on: where others have to watch it before it is there.

@@ -477,7 +477,7 @@ impl World {
                         leading.hashes.insert(leading.session.next - 1, leading.session.hash);
                     }
                 }
-                if random.below(200) == 0 && !self.is_calm && node.hand_over() {
+                if random.below(200) == 0 && !self.is_calm && node.hand_over(None) {
                     self.handed_over += 1;
                 }
                 if !self.is_quiet && random.below(20) == 0 {

@@ -3,12 +3,12 @@
 use super::{OF_ENGINE, admin, reason, unavailable};
 use crate::api::docs::{Field, Shape};
 use crate::api::operate::{Action, BY, REASON, Subject, note};
-use crate::api::{Call, Error, Method, Route, later, now};
+use crate::api::{Answers, Call, Error, Method, Route, later, now};
 use crate::config::value::is_host_and_port;
 use crate::dialect::account::params::typed;
 use crate::dialect::account::refusal::{self, invalid};
 use crate::dialect::body;
-use crate::worker::cluster::{Change, Port, Seen, Sight};
+use crate::worker::cluster::{Change, Control, Seen, Sight};
 use ringside_core::engine::ENGINE_VERSION;
 use ringside_mirror::keys::Fingerprint;
 use ringside_mirror::members::Member;
@@ -46,33 +46,31 @@ pub static ROUTES: &[Route] = &[
             later!(add),
         )
     },
-    Route {
-        params: &[BY],
-        body: Shape::Object(&[WHICH, REASON]),
-        named_refusals: &[OF_CHANGE, OF_ENGINE],
-        ..admin(
-            Method::Post,
-            "/admin/cluster/remove",
-            "Have a member be none any more; its number is not given again",
-            later!(remove),
-        )
-    },
-    Route {
-        params: &[BY],
-        body: Shape::Object(&[WHICH, REASON]),
-        named_refusals: &[OF_CHANGE, OF_ENGINE],
-        ..admin(
-            Method::Post,
-            "/admin/cluster/transfer",
-            "Have another member lead: what is under way meanwhile may get no answer",
-            later!(transfer),
-        )
-    },
+    of_member(
+        "/admin/cluster/remove",
+        "Have a member be none any more; its number is not given again",
+        later!(remove),
+    ),
+    of_member(
+        "/admin/cluster/transfer",
+        "Have another member lead, once what is under way is answered",
+        later!(transfer),
+    ),
 ];
 
-fn sight(call: &Call) -> Result<(Arc<Port>, Sight), Error> {
-    let port = call.worker.shared.cluster.get().cloned();
-    let found = port.and_then(|port| port.sight().map(|sight| (port, sight)));
+/// What an operator does with a member that there is.
+const fn of_member(path: &'static str, summary: &'static str, answers: Answers) -> Route {
+    Route {
+        params: &[BY],
+        body: Shape::Object(&[WHICH, REASON]),
+        named_refusals: &[OF_CHANGE, OF_ENGINE],
+        ..admin(Method::Post, path, summary, answers)
+    }
+}
+
+fn sight(call: &Call) -> Result<(Arc<Control>, Sight), Error> {
+    let control = call.worker.shared.cluster.get().cloned();
+    let found = control.and_then(|control| control.sight().map(|sight| (control, sight)));
     found.ok_or_else(|| refusal::NOT_FOUND.saying("this host is of no cluster").into())
 }
 
@@ -142,11 +140,11 @@ async fn transfer(call: Call) -> Result<Cluster, Error> {
 
 /// Notes a change, and has it made.
 async fn change(call: &Call, change: Change, detail: String, reason: &str) -> Result<Cluster, Error> {
-    let (port, _) = sight(call)?;
+    let (control, _) = sight(call)?;
     let detail = format!("cluster {detail}");
     note(call, Action { subject: Subject::Venue, detail, reason }).await.map_err(unavailable)?;
     let gone = || Error::from(refusal::UNKNOWN).with_unknown_outcome();
-    let answered = port.ask(change).ok_or(refusal::UNAVAILABLE)?;
+    let answered = control.ask(change).ok_or(refusal::UNAVAILABLE)?;
     match answered.await.map_err(|_| gone())? {
         Ok(()) => sight(call).map(|(_, sight)| shown(&sight)),
         Err(reason) => Err(refusal::CLUSTER_UNCHANGED.saying(reason).into()),
