@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Write as _;
+use std::time::{Duration, Instant};
 
 /// Path of the spot API (`spot.md` 1).
 pub const BASE: &str = "/api/v1";
@@ -31,15 +32,34 @@ pub fn key_header(key: &str) -> String {
     format!("x-api-key: {key}\r\n")
 }
 
-/// Sends a request that must be answered 200 and reads the JSON of the answer.
+/// How long an exchange may say that nothing was done or shown because nobody leads just now.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long to wait until it is asked again.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Sends a request that must be answered 200 and reads the JSON of the answer. Where nobody leads at the moment, as on a machine so
+/// loaded that a lease ends, it is sent again.
 pub async fn ask<T: DeserializeOwned>(connection: &mut Connection, request: &[u8]) -> Result<T> {
-    let answer = connection.call(request).await.context("the exchange does not answer")?;
     let line = String::from_utf8_lossy(request.split(|&byte| byte == b'\r').next().unwrap_or_default());
+    let begun = Instant::now();
+    let answer = loop {
+        let answer = connection.call(request).await.context("the exchange does not answer")?;
+        if !is_between_leaders(answer.status, answer.body) || begun.elapsed() >= PATIENCE {
+            break answer;
+        }
+        tokio::time::sleep(PAUSE).await;
+    };
     if answer.status != 200 {
         bail!("{line}: {} {}", answer.status, String::from_utf8_lossy(answer.body));
     }
     serde_json::from_slice(answer.body)
         .with_context(|| format!("{line}: cannot read {}", String::from_utf8_lossy(answer.body)))
+}
+
+/// Whether nothing was done or shown, by either API, because nobody leads just now.
+fn is_between_leaders(status: u16, body: &[u8]) -> bool {
+    let says = |text: &[u8]| body.windows(text.len()).any(|part| part == text);
+    status == 503 && (says(b"ENGINE_RESTARTING") || says(b"Service Unavailable."))
 }
 
 /// A market to be listed, in the words of the API.
