@@ -1,11 +1,13 @@
-//! How far the journal has come: what outputs may leave.
+//! How far the journal has come: what outputs may leave, and what was told of them.
 //!
-//! The journaller alone publishes; egress and the archiver read. Lives in one process. Does not hold anything back
+//! The journaller alone publishes; egress and the archiver read. What it told egress sums up here, for the journal to carry. Lives in one process. Does not hold anything back
 //! itself: whoever sends compares with [`Gate::released`].
 
 use crate::ids::Sequence;
 use crate::ring::Doorbell;
 use crate::ring::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::sums::EventSum;
+use crossbeam::atomic::AtomicCell;
 use crossbeam::utils::CachePadded;
 
 /// What the journal must have done with a command before anything about it leaves.
@@ -26,6 +28,7 @@ pub struct Gate {
     /// Not 0: nothing more will pass.
     halted: AtomicU32,
     doorbell: Doorbell,
+    told: AtomicCell<EventSum>,
 }
 
 impl Gate {
@@ -36,6 +39,7 @@ impl Gate {
             durable: CachePadded::new(AtomicU64::new(sequence)),
             halted: AtomicU32::new(0),
             doorbell: Doorbell::new(),
+            told: AtomicCell::new(EventSum::default()),
         }
     }
 
@@ -91,7 +95,18 @@ impl Gate {
         self.halted.load(Ordering::Acquire) != 0
     }
 
-    /// Rings at every change of the above.
+    /// Everything that `sum` counts has left.
+    pub fn tell(&self, sum: EventSum) {
+        debug_assert!(sum.through <= self.written());
+        self.told.store(sum);
+    }
+
+    /// The sum of what has left; as new where nobody counts.
+    pub fn told(&self) -> EventSum {
+        self.told.load()
+    }
+
+    /// Rings at every change but of what was told.
     pub fn doorbell(&self) -> &Doorbell {
         &self.doorbell
     }

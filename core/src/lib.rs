@@ -53,6 +53,7 @@ pub mod side;
 pub mod snapshot;
 mod state_hash;
 mod stp;
+pub mod sums;
 mod time;
 mod withdrawal;
 
