@@ -52,6 +52,7 @@ pub use parse::{Class, Flaw, Record, len_at, parse};
 use ringside_core::command::{self, BODY_LEN, Command};
 use ringside_core::ids::Sequence;
 use ringside_core::side::{BYTES_LEN_MAX, ID_LEN_MAX, SideEntry};
+use ringside_core::sums::EventSum;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Version of everything this file draws.
@@ -137,9 +138,23 @@ pub struct Seal {
     pub command_count: u64,
     /// Its number in the log of a cluster, from 1, dense; 0 where it was written alone.
     pub index: u64,
-    /// Zeros, and refused where they are not: room for what else a replicated log says of a batch (the index committed when it was
-    /// sealed, the digest of an earlier batch's events, the index of that one).
-    pub reserved: [u64; 3],
+    /// What the engine told through some earlier command ([`EventSum`]), for those who follow to compare: the first command that it
+    /// counts, that one, the sum. Zeros where nobody counted.
+    pub told: [u64; 3],
+}
+
+impl Seal {
+    /// What the engine told.
+    pub fn told(&self) -> EventSum {
+        let [since, through, sum] = self.told;
+        EventSum { since, through, sum }
+    }
+
+    /// Whether what it says was told can be, in a batch that ends at command `last`.
+    pub(crate) fn is_sound(&self, last: Sequence) -> bool {
+        let [since, through, _] = self.told;
+        self.told == [0; 3] || (1..=through).contains(&since) && through <= last
+    }
 }
 
 /// A body's room: `len` rounded up to a multiple of 64.
@@ -412,7 +427,7 @@ mod tests {
     fn pads_and_seals_come_back() {
         let mut room = Room([0xaa; 1024]);
         let last = Last { sequence: 10, time_ns: 11 };
-        let seal = Seal { digest: [1; 16], batch_len: 2, command_count: 3, index: 0, reserved: [0; 3] };
+        let seal = Seal { digest: [1; 16], batch_len: 2, command_count: 3, index: 0, told: [0; 3] };
         let pad_len = stamp().pad(&mut room.0, 192, last, 0);
         let seal_len = stamp().seal(&mut room.0[pad_len..], &seal, last, 192);
         assert_eq!((pad_len, seal_len), (192, SEAL_LEN));
@@ -482,15 +497,25 @@ mod tests {
     }
 
     #[test]
-    fn a_seal_that_says_more_than_this_version_knows_is_not_taken_for_one() {
+    fn a_seal_that_says_what_cannot_be_is_not_taken_for_one() {
         let mut room = Room([0; 1024]);
         for place in 0..4 {
-            let reserved = std::array::from_fn(|index| u64::from(index == place) << 63);
-            let seal = Seal { digest: [1; 16], batch_len: 2, command_count: 3, index: 7, reserved };
+            let told = std::array::from_fn(|index| u64::from(index == place) << 63);
+            let seal = Seal { digest: [1; 16], batch_len: 2, command_count: 3, index: 7, told };
             stamp().seal(&mut room.0, &seal, Last::default(), 0);
             link(&mut room.0, salt(), 5, 0, SEAL_LEN);
             let class = if place < 3 { Class::Unknown } else { Class::Seal };
             assert_eq!(parse(&room.0, salt()).expect("valid").class(), class, "word {place}");
+        }
+        let last = Last { sequence: 9, time_ns: 0 };
+        for (told, is_sound) in
+            [([5, 9, 0], true), ([9, 9, 1], true), ([5, 10, 1], false), ([6, 5, 1], false)]
+        {
+            let seal = Seal { digest: [1; 16], batch_len: 2, command_count: 3, index: 7, told };
+            stamp().seal(&mut room.0, &seal, last, 0);
+            link(&mut room.0, salt(), 5, 0, SEAL_LEN);
+            let class = if is_sound { Class::Seal } else { Class::Unknown };
+            assert_eq!(parse(&room.0, salt()).expect("valid").class(), class, "{told:?}");
         }
     }
 

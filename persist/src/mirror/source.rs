@@ -18,6 +18,7 @@ use crate::write::settled::{Settled, Synced};
 use crate::write::status::{JournalStatus, Position, Pressure};
 use ringside_core::gate::Gate;
 use ringside_core::ids::Sequence;
+use ringside_core::sums::EventSum;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
@@ -253,6 +254,10 @@ impl Settled for Source {
 
     fn failed(&self) {
         self.gate.halt();
+    }
+
+    fn engine_told(&self) -> EventSum {
+        self.gate.told()
     }
 }
 

@@ -18,6 +18,7 @@
 //! | BEAT | that the side is there; it is said back | |
 //! | FETCH | as HELLO, on a connection of its own: the files are wanted, at least up to batch `index`; behind the other side's HELLO both speak as mirrors do | as HELLO |
 //! | ORDERS | commands that another host took are to be decided here: `term` is the leader's, `index` names the lanes that they came by, `commit` is the first source number of those, 0 while it is asked for | commands as the ring has them |
+//! | SAYING | what this member's engine told, where engines differ ([`crate::quorum::divergence`]): the leader told the sum `commit` of the commands after `log_term` through `index`, here it is `commit_term`; `reject` is 1 where the other is to say its own | |
 //!
 //! An entry is a batch of the journal: its data are whole blocks, or none in the one that opens a term; its context is the first block
 //! of a segment's header where the batch begins a segment, else empty. Both carry sums of their own.
@@ -30,18 +31,20 @@
 //! whoever takes it sees what it is ([`crate::quorum::members`]).
 
 use crate::format::checksum;
+use crate::quorum::divergence::Saying;
 use crate::quorum::log::Whole;
 use crate::storage::BLOCK_LEN;
 use bytes::Bytes;
 pub use raft::eraftpb::{Entry, EntryType, MessageType};
 use raft::eraftpb::{Message, Snapshot, SnapshotMetadata};
 use ringside_core::command::Command;
+use ringside_core::sums::{Opinion, Stretch};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// First bytes of a frame.
 pub const MAGIC: [u8; 8] = *b"RINGMEM1";
 /// Version of everything this file draws.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 /// Bytes of a head.
 pub const HEAD_LEN: usize = 192;
 /// Most bytes of a frame, its head among them.
@@ -84,16 +87,18 @@ pub enum FrameKind {
     Beat = 4,
     Fetch = 5,
     Orders = 6,
+    Saying = 7,
 }
 
 impl FrameKind {
-    const ALL: [FrameKind; 6] = [
+    const ALL: [FrameKind; 7] = [
         FrameKind::Hello,
         FrameKind::Message,
         FrameKind::Refused,
         FrameKind::Beat,
         FrameKind::Fetch,
         FrameKind::Orders,
+        FrameKind::Saying,
     ];
 }
 
@@ -339,7 +344,7 @@ impl Head {
             FrameKind::Hello | FrameKind::Fetch => self.len() == AGREEMENT_LEN,
             FrameKind::Message => self.len() <= FRAME_MAX - HEAD_LEN,
             FrameKind::Refused => self.len() <= TEXT_MAX,
-            FrameKind::Beat => self.is_empty(),
+            FrameKind::Beat | FrameKind::Saying => self.is_empty(),
             FrameKind::Orders => {
                 self.len().is_multiple_of(size_of::<Command>())
                     && self.len() <= ORDERS_MAX * size_of::<Command>()
@@ -353,10 +358,18 @@ impl Head {
                 crc32c: self.crc32c,
                 len: self.len,
                 behind_crc32c: self.behind_crc32c,
-                index: if matches!(kind, FrameKind::Fetch | FrameKind::Orders) { self.index } else { 0 },
-                term: if kind == FrameKind::Orders { self.term } else { 0 },
-                commit: if kind == FrameKind::Orders { self.commit } else { 0 },
                 ..Head::new(kind, self.cluster, self.from, self.to)
+            };
+            let plain = match kind {
+                FrameKind::Fetch => Head { index: self.index, ..plain },
+                FrameKind::Orders => {
+                    Head { index: self.index, term: self.term, commit: self.commit, ..plain }
+                }
+                FrameKind::Saying => {
+                    let Head { log_term, index, commit, commit_term, .. } = *self;
+                    Head { log_term, index, commit, commit_term, reject: self.reject & 1, ..plain }
+                }
+                _ => plain,
             };
             return if *self == plain { Ok(()) } else { Err(FrameError::Field(self.kind)) };
         }
@@ -399,6 +412,21 @@ impl Head {
             source,
             commands: commands.collect::<Result<_, _>>()?,
         })
+    }
+
+    /// What one of a saying says.
+    ///
+    /// Errors: [`FrameError`].
+    pub fn saying(&self) -> Result<Saying, FrameError> {
+        if self.kind()? != FrameKind::Saying {
+            return Err(FrameError::Kind(self.kind));
+        }
+        let told = Stretch { after: self.log_term, through: self.index, sum: self.commit };
+        let opinion = Opinion { told, own: self.commit_term };
+        match told.after >= told.through {
+            true => Err(FrameError::Field(self.kind)),
+            false => Ok(Saying { opinion, asks: self.reject == 1 }),
+        }
     }
 
     /// Whether these entries follow what the message says is before them, and each other; gives the bytes of all behind the head.
@@ -625,6 +653,20 @@ pub fn put_orders(orders: &Orders, cluster: [u8; 16], from: u64, to: u64, out: &
     head.put(bytes, bytes.len() as u32, out);
 }
 
+/// Appends what a member says of a sum.
+pub fn put_saying(saying: &Saying, cluster: [u8; 16], from: u64, to: u64, out: &mut Vec<u8>) {
+    let Saying { opinion: Opinion { told, own }, asks } = *saying;
+    let head = Head {
+        log_term: told.after,
+        index: told.through,
+        commit: told.sum,
+        commit_term: own,
+        reject: u8::from(asks),
+        ..Head::new(FrameKind::Saying, cluster, from, to)
+    };
+    head.put(&[], 0, out);
+}
+
 /// Appends a sign of life.
 pub fn put_beat(cluster: [u8; 16], from: u64, to: u64, out: &mut Vec<u8>) {
     Head::new(FrameKind::Beat, cluster, from, to).put(&[], 0, out);
@@ -666,6 +708,33 @@ mod tests {
                 other[5] ^= 1;
                 assert_eq!(head.orders(&other), Err(FrameError::BehindCrc));
             }
+        }
+    }
+
+    #[test]
+    fn what_is_said_of_a_sum_comes_back() {
+        let of = |after, through, asks| {
+            let told = Stretch { after, through, sum: u64::MAX };
+            let saying = Saying { opinion: Opinion { told, own: 3 }, asks };
+            let mut out = Vec::new();
+            put_saying(&saying, CLUSTER, 1, 2, &mut out);
+            let head: [u8; HEAD_LEN] = out.try_into().expect("a head");
+            (saying, head)
+        };
+        for (after, through, asks) in [(0, 1, false), (7, 9, true)] {
+            let (saying, bytes) = of(after, through, asks);
+            let head = Head::read(&bytes).expect("sound");
+            assert_eq!((head.kind(), head.saying()), (Ok(FrameKind::Saying), Ok(saying)));
+            for (at, value) in [(113, 2), (112, 1), (48, 1), (96, 1)] {
+                let mut other = bytes.to_vec();
+                other[at] = value;
+                let other: [u8; HEAD_LEN] = summed(other).try_into().expect("a head");
+                assert_eq!(Head::read(&other), Err(FrameError::Field(7)), "byte {at}");
+            }
+        }
+        for (after, through) in [(5, 5), (6, 5)] {
+            let head = Head::read(&of(after, through, true).1).expect("sound");
+            assert_eq!(head.saying(), Err(FrameError::Field(7)), "there is no command");
         }
     }
 
@@ -806,7 +875,7 @@ mod tests {
 
     /// Head, then the heads of three entries.
     const GOLDEN: [&str; 13] = [
-        "52494e474d454d313ed4ef6f01000200",
+        "52494e474d454d31a3a9369f02000200",
         "05050505050505050505050505050505",
         "01000000000000000200000000000000",
         "07000000000000000600000000000000",
@@ -852,8 +921,8 @@ mod tests {
     #[test]
     fn what_no_head_says_is_refused_though_its_sum_is_right() {
         let bytes = bytes_of(&append());
-        assert_eq!(changed(&bytes, 12, [2, 0]), Err(FrameError::Version(2)));
-        for kind in [0, 7, u16::MAX] {
+        assert_eq!(changed(&bytes, 12, [1, 0]), Err(FrameError::Version(1)));
+        for kind in [0, 8, u16::MAX] {
             assert_eq!(changed(&bytes, 14, kind.to_le_bytes()), Err(FrameError::Kind(kind)));
         }
         assert_eq!(changed(&bytes, 32, [2]), Err(FrameError::Members { from: 2, to: 2 }));

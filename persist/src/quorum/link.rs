@@ -6,6 +6,7 @@ use crate::write::settled::{Settled, Synced};
 use crate::write::status::{JournalStatus, Position};
 use ringside_core::gate::Gate;
 use ringside_core::ids::Sequence;
+use ringside_core::sums::EventSum;
 use std::collections::VecDeque;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -190,5 +191,9 @@ impl Settled for Link {
         if let Some(gate) = self.gate.get() {
             gate.halt();
         }
+    }
+
+    fn engine_told(&self) -> EventSum {
+        self.gate.get().map_or_else(EventSum::default, |gate| gate.told())
     }
 }

@@ -18,6 +18,10 @@
 //! Somebody may look at the machine and the fold at a command of their choice ([`Examine`]): where the state of a moment is wanted
 //! whole, nobody waits for it here.
 //!
+//! Seals say what the leader's engine told ([`ringside_core::sums`]): it compares. Where it has told something else itself, it ends, as
+//! by every difference; or, where others can be asked who is right ([`Follower::doubts`]), stands still until that is known. A snapshot is
+//! written once what it holds was compared: one of a state that is wrong would be believed at the next start.
+//!
 //! Once a second it looks whether every file is where it was. Where one is not, the journal has failed.
 //!
 //! Its fold may keep things elsewhere, the archive of history. It then starts from a snapshot at or before what is kept
@@ -43,6 +47,7 @@ use ringside_core::command::Command;
 use ringside_core::ids::Sequence;
 use ringside_core::ring::Doorbell;
 use ringside_core::side::SideStore;
+use ringside_core::sums::{Comparison, EventSum, Opinion, Stretch, Sums};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -250,6 +255,8 @@ pub struct Follower<M: Machine, F: Fold> {
     epoch: u32,
     taken: Sequence,
     taken_at: Instant,
+    /// A snapshot to be written once the leader is known to have told the same.
+    saved: Option<Saved>,
     retry_at: Option<Instant>,
     /// Segments and snapshots as they were when they were looked at last.
     files: BTreeSet<String>,
@@ -258,6 +265,20 @@ pub struct Follower<M: Machine, F: Fold> {
     paused_until: Option<Instant>,
     pace: Pace,
     commands: Vec<Command>,
+    sums: Arc<Sums>,
+    /// What seals say was told through commands that are applied in this step.
+    told: Vec<EventSum>,
+    /// Others can be asked who is right.
+    doubts: bool,
+}
+
+/// The state of a moment, to be written.
+struct Saved {
+    moment: Moment,
+    engine: Vec<u8>,
+    views: Vec<u8>,
+    side: SideStore,
+    begun: Instant,
 }
 
 /// What a follower has come to, at the end of the journal.
@@ -272,6 +293,8 @@ pub struct Followed<M, F> {
     pub skips: Vec<Sequence>,
     /// Where the journal ends.
     pub(crate) end: (SegmentHeader, Place),
+    /// What it told.
+    pub(crate) sums: Arc<Sums>,
 }
 
 /// How fast commands come.
@@ -373,18 +396,33 @@ impl<M: Machine, F: Fold> Follower<M, F> {
             epoch: 0,
             taken,
             taken_at: Instant::now(),
+            saved: None,
             retry_at: None,
             files: BTreeSet::new(),
             files_at: Instant::now(),
             paused_until: None,
             pace: Pace { looked_at: Instant::now(), bytes: 0, is_fast: false },
             commands: Vec::with_capacity(STEP),
+            sums: Arc::new(Sums::since(taken + 1)),
+            told: Vec::new(),
+            doubts: false,
         })
     }
 
     /// Lets somebody look.
     pub fn examined_by(&mut self, examiner: Box<dyn Examine<M, F>>) {
         self.examiner = Some(examiner);
+    }
+
+    /// Where it differs from the leader, others are asked: it doubts ([`ringside_core::sums::Counting::doubt`]) and stands still until
+    /// that is settled.
+    pub fn doubts(&mut self) {
+        self.doubts = true;
+    }
+
+    /// What its machine told.
+    pub fn sums(&self) -> Arc<Sums> {
+        self.sums.clone()
     }
 
     /// Progress and health, for others to watch.
@@ -408,10 +446,14 @@ impl<M: Machine, F: Fold> Follower<M, F> {
     /// Replays what is left of the journal, which ends at `end` and grows no more, and gives up everything for the machine to go on
     /// from there ([`recovery::take_over`]). No snapshot is made on the way: somebody waits.
     ///
-    /// Errors: as in its life; the journal ends elsewhere.
+    /// Errors: as in its life; the journal ends elsewhere; it is not known whether its machine is right.
     pub fn into_followed(mut self, end: Position) -> Result<Followed<M, F>, PersistError> {
         // What the fold keeps elsewhere may have had no room; the next one gives it that again.
         while self.replay()? > 0 {}
+        let doubt = self.sums.lock().doubt();
+        if let Some(opinion) = doubt {
+            return Err(Self::diverged(opinion));
+        }
         let (header, place) = (*self.reader.header(), self.reader.place());
         let found = Position { segment: header.number, offset: place.offset };
         if found != end {
@@ -424,6 +466,7 @@ impl<M: Machine, F: Fold> Follower<M, F> {
             fold: self.fold,
             skips: self.skips.into_iter().collect(),
             end: (header, place),
+            sums: self.sums,
         })
     }
 
@@ -481,18 +524,25 @@ impl<M: Machine, F: Fold> Follower<M, F> {
     }
 
     fn step(&mut self) -> Result<usize, PersistError> {
+        if self.is_in_doubt() {
+            return Ok(0);
+        }
         if self.paused_until.is_some_and(|until| Instant::now() < until) {
             return Ok(0);
         }
         // What could not be stored before goes first.
         let is_paused = self.paused_until.take().is_some();
         let count = if is_paused { 0 } else { self.replay()? };
-        if !self.commit(false)? {
+        if self.is_in_doubt() || !self.commit(false)? {
             return Ok(0);
         }
         self.status.shown_epoch.store(self.epoch, Ordering::Release);
         if self.is_due() && !self.is_wanted() {
-            self.snapshot()?;
+            self.save()?;
+        }
+        if let Some(saved) = self.saved.take_if(|saved| self.sums.lock().is_confirmed(saved.moment.sequence))
+        {
+            self.snapshot(&saved)?;
         }
         Ok(count)
     }
@@ -500,10 +550,13 @@ impl<M: Machine, F: Fold> Follower<M, F> {
     fn replay(&mut self) -> Result<usize, PersistError> {
         let count = self.read()?;
         if count > 0 {
-            let (machine, watch) = (&mut self.machine, self.watch.as_mut());
-            let count = self.commands.len();
-            recovery::apply(&self.commands, count, &self.skips, machine, &mut self.fold, watch)?;
+            let (machine, count) = (&mut self.machine, self.commands.len());
+            let mut sums = self.sums.lock();
+            let mut watch = (self.watch.as_mut(), &mut *sums);
+            recovery::apply(&self.commands, count, &self.skips, machine, &mut self.fold, &mut watch)?;
+            drop(sums);
             self.status.sequence.store(self.machine.sequence(), Ordering::Relaxed);
+            self.compare_with_leader()?;
             self.compare()?;
         }
         self.examine(count < STEP && self.passing.is_empty());
@@ -517,6 +570,30 @@ impl<M: Machine, F: Fold> Follower<M, F> {
         {
             examiner.look(&self.machine, &self.fold);
         }
+    }
+
+    /// What was told through the commands that are applied must be what this machine told.
+    fn compare_with_leader(&mut self) -> Result<(), PersistError> {
+        let mut sums = self.sums.lock();
+        for told in self.told.drain(..) {
+            let Comparison::Differs(opinion) = sums.compare(told) else { continue };
+            if self.doubts {
+                sums.set_doubt(opinion);
+                break;
+            }
+            return Err(Self::diverged(opinion));
+        }
+        Ok(())
+    }
+
+    fn is_in_doubt(&self) -> bool {
+        self.doubts && self.sums.lock().doubt().is_some()
+    }
+
+    fn diverged(Opinion { told: Stretch { after, through, sum }, own }: Opinion) -> PersistError {
+        let detail =
+            format!("the leader's events after {after} come to {sum:016x}, those replayed to {own:016x}");
+        PersistError::Diverged { checkpoint: through, detail }
     }
 
     /// Where a snapshot was found of where it stands now, it must be one of its own state. A snapshot that cannot be read, or was not
@@ -579,9 +656,13 @@ impl<M: Machine, F: Fold> Follower<M, F> {
                     Some(record.command())
                 }
                 Step::Record(record) => {
-                    if record.class() == Class::Side {
-                        self.side.apply(record.side());
-                        self.status.side_changes.fetch_add(1, Ordering::Relaxed);
+                    match record.class() {
+                        Class::Side => {
+                            self.side.apply(record.side());
+                            self.status.side_changes.fetch_add(1, Ordering::Relaxed);
+                        }
+                        Class::Seal => self.told.push(record.seal().told()),
+                        _ => {}
                     }
                     None
                 }
@@ -618,14 +699,17 @@ impl<M: Machine, F: Fold> Follower<M, F> {
     }
 
     fn is_due(&self) -> bool {
+        if self.saved.is_some() {
+            return false;
+        }
         let fresh = self.machine.sequence() - self.taken;
         let is_old = fresh > 0 && self.taken_at.elapsed() >= self.config.snapshot_interval;
         (fresh >= self.config.snapshot_commands || is_old)
             && self.retry_at.is_none_or(|retry_at| Instant::now() >= retry_at)
     }
 
-    /// Writes a snapshot of where it stands and forgets what is no longer needed.
-    fn snapshot(&mut self) -> Result<(), PersistError> {
+    /// Keeps the state of where it stands, for a snapshot.
+    fn save(&mut self) -> Result<(), PersistError> {
         let begun = Instant::now();
         let sequence = self.machine.sequence();
         self.machine.check_invariants().map_err(|reason| PersistError::Invariant { sequence, reason })?;
@@ -636,9 +720,6 @@ impl<M: Machine, F: Fold> Follower<M, F> {
         let (mut engine, mut views) = (Vec::new(), Vec::new());
         self.machine.save(&mut engine);
         self.fold.save(&mut views);
-        if self.is_wanted() {
-            return Ok(());
-        }
         let moment = Moment {
             journal_id: self.journal_id,
             sequence: self.machine.sequence(),
@@ -648,15 +729,15 @@ impl<M: Machine, F: Fold> Follower<M, F> {
             engine_version: M::version(),
             state_hash: self.machine.state_hash(),
         };
+        self.saved = Some(Saved { moment, engine, views, side: self.side.clone(), begun });
+        Ok(())
+    }
+
+    /// Writes it, and forgets what is no longer needed.
+    fn snapshot(&mut self, saved: &Saved) -> Result<(), PersistError> {
+        let Saved { moment, engine, views, side, begun } = saved;
         let is_wanted = || self.is_wanted();
-        match snapshot_store::write_unless(
-            self.storage.as_ref(),
-            &moment,
-            &engine,
-            &views,
-            &self.side,
-            &is_wanted,
-        ) {
+        match snapshot_store::write_unless(self.storage.as_ref(), moment, engine, views, side, &is_wanted) {
             Ok(None) => Ok(()),
             Ok(Some((_, len))) => {
                 (self.taken, self.taken_at, self.retry_at) = (moment.sequence, Instant::now(), None);
@@ -690,12 +771,20 @@ impl<M: Machine, F: Fold> Follower<M, F> {
         // There is no later to leave anything for.
         self.paused_until = None;
         while self.step()? > 0 {}
-        if self.machine.sequence() > self.taken {
-            self.snapshot()?;
-        } else {
-            self.commit(true)?;
+        if self.is_in_doubt() {
+            return Ok(());
         }
-        Ok(())
+        if self.machine.sequence() == self.taken {
+            self.commit(true)?;
+            return Ok(());
+        }
+        // What was told of the last commands no seal says any more.
+        self.saved = None;
+        self.save()?;
+        match self.saved.take() {
+            Some(saved) => self.snapshot(&saved),
+            None => Ok(()),
+        }
     }
 
     /// Where files are gone the journal has failed: what it goes on to acknowledge would be gone, too.

@@ -9,6 +9,7 @@ use ringside_core::engine::{Divergence, ENGINE_VERSION, Engine, EngineConfig};
 use ringside_core::event::{Event, Sink};
 use ringside_core::ids::Sequence;
 use ringside_core::prefetch::Hint;
+use ringside_core::sums::Counting;
 
 /// A deterministic state that commands change: the engine.
 pub trait Machine: Sized + Send {
@@ -80,6 +81,38 @@ impl Watch for Auditor {
     }
     fn fault(&self) -> Option<(Sequence, String)> {
         Auditor::fault(self).cloned()
+    }
+}
+
+/// Counts, and believes everything.
+impl Watch for Counting {
+    #[inline]
+    fn event(&mut self, event: &Event) {
+        Counting::event(self, event);
+    }
+    fn skip(&mut self) {
+        Counting::skip(self);
+    }
+    #[inline(always)]
+    fn fault(&self) -> Option<(Sequence, String)> {
+        None
+    }
+}
+
+/// Both look.
+impl<A: Watch + ?Sized, B: Watch + ?Sized> Watch for (&mut A, &mut B) {
+    #[inline]
+    fn event(&mut self, event: &Event) {
+        self.0.event(event);
+        self.1.event(event);
+    }
+    fn skip(&mut self) {
+        self.0.skip();
+        self.1.skip();
+    }
+    #[inline]
+    fn fault(&self) -> Option<(Sequence, String)> {
+        self.0.fault().or_else(|| self.1.fault())
     }
 }
 

@@ -16,7 +16,7 @@ use crate::read::replay::Checked;
 use crate::read::survey::{EpochMark, Survey, survey};
 use crate::read::tail::{Cut, Walked, walk_checked};
 use crate::recover::follower::Followed;
-use crate::recover::machine::{Fold, FoldSink, Machine, Watch, WatchedSink};
+use crate::recover::machine::{Fold, Machine, Watch, WatchedSink};
 use crate::recover::snapshot_store;
 use crate::storage::Storage;
 use crate::storage::disk::{Disk, Lock};
@@ -27,6 +27,7 @@ use ringside_core::engine::{Engine, EngineConfig};
 use ringside_core::ids::Sequence;
 use ringside_core::prefetch::Hint;
 use ringside_core::side::SideStore;
+use ringside_core::sums::Sums;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -41,6 +42,8 @@ pub struct Recovered<M> {
     pub engine: M,
     /// The command that opens the epoch, the last in the journal.
     pub opening: Command,
+    /// What the machine told, for whoever goes on to count.
+    pub sums: Arc<Sums>,
     /// Sequence of the next command.
     pub next_sequence: Sequence,
     /// What stands beside the commands, as of the end of the journal.
@@ -49,6 +52,15 @@ pub struct Recovered<M> {
     pub journal: Journal,
     /// What was found and how long it took.
     pub report: Report,
+}
+
+impl<M: Machine> Recovered<M> {
+    /// Applies the command that opens the epoch; behind [`take_over`], once it may be shown.
+    pub fn open(&mut self, fold: &mut (impl Fold + ?Sized)) {
+        let mut sums = self.sums.lock();
+        sums.begin_to_tell();
+        self.engine.apply(&self.opening, &mut WatchedSink(fold, &mut *sums));
+    }
 }
 
 /// What recovery found and how long it took.
@@ -176,8 +188,8 @@ pub fn recover_in<M: Machine>(
     let survey = survey(storage.as_ref())?;
     survey.check_own(config.term.is_some())?;
     let state = rebuild::<M>(storage.as_ref(), &survey, config, machine, fold)?;
-    let mut recovered = open(storage, lock, config, &survey, state, started)?;
-    recovered.engine.apply(&recovered.opening, &mut FoldSink(fold));
+    let mut recovered = open(storage, lock, config, &survey, state, None, started)?;
+    recovered.open(fold);
     Ok(recovered)
 }
 
@@ -195,10 +207,10 @@ pub fn take_over<M: Machine, F>(
     let started = Instant::now();
     let survey = survey(storage.as_ref())?;
     survey.check_own(true)?;
-    let Followed { machine, side, fold, skips, end } = followed;
+    let Followed { machine, side, fold, skips, end, sums } = followed;
     let report = Report { last: end.1.last.sequence, skipped: skips, ..Report::default() };
     let state = Rebuilt { engine: machine, side, end: Some(end), epoch: end.1.epoch, report };
-    Ok((open(storage, lock, config, &survey, state, started)?, fold))
+    Ok((open(storage, lock, config, &survey, state, Some(sums), started)?, fold))
 }
 
 /// Begins the epoch.
@@ -208,6 +220,7 @@ fn open<M: Machine>(
     config: &PersistConfig,
     survey: &Survey,
     state: Rebuilt<M>,
+    sums: Option<Arc<Sums>>,
     started: Instant,
 ) -> Result<Recovered<M>, PersistError> {
     let marked = match survey.epoch {
@@ -226,6 +239,7 @@ fn open<M: Machine>(
     Ok(Recovered {
         engine: state.engine,
         next_sequence: opening.sequence + 1,
+        sums: sums.unwrap_or_else(|| Arc::new(Sums::since(opening.sequence))),
         opening,
         side: state.side,
         journal: Journal { config: config.clone(), storage, lock, encoder, chain, current, position, stock },

@@ -24,6 +24,7 @@ use ringside_core::command::Command;
 use ringside_core::gate::GateMode;
 use ringside_core::ids::Sequence;
 use ringside_core::side::SideEntry;
+use ringside_core::sums::EventSum;
 
 /// Where a journal goes on: everything before it is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,6 +153,8 @@ pub struct Encoder {
     batch_seq: Sequence,
     /// What of the batch is no longer in `buffer`.
     digest: blake3::Hasher,
+    /// What seals say was told.
+    told: EventSum,
 }
 
 impl Encoder {
@@ -197,6 +200,7 @@ impl Encoder {
             index: config.term.map_or(0, |term| term.index + 1),
             batch_seq,
             digest,
+            told: EventSum::default(),
         };
         encoder.roll_if_full();
         encoder
@@ -330,7 +334,7 @@ impl Encoder {
             batch_len: self.start + self.used as u64 - self.batch_start,
             command_count: self.command_count,
             index: self.index,
-            reserved: [0; 3],
+            told: [self.told.since, self.told.through, self.told.sum],
         };
         let distance = self.distance();
         let at = self.used - self.moved;
@@ -360,6 +364,11 @@ impl Encoder {
         self.is_fresh = false;
         self.roll_if_full();
         batch
+    }
+
+    /// So much was told: seals say so from now on.
+    pub fn tell(&mut self, told: EventSum) {
+        self.told = told;
     }
 
     /// All closed batches are durable: what is encoded from now on attests them.

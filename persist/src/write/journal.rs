@@ -340,6 +340,7 @@ impl Journaller {
         };
         self.is_unattested = !self.encoder.is_empty();
         self.batch_since = None;
+        self.encoder.tell(self.settled.engine_told());
         let mut batch = if is_filling { self.encoder.fill(next) } else { self.encoder.close(next) };
         self.sides.closed();
         let is_written = self.config.mode == GateMode::Written;

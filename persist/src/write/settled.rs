@@ -5,6 +5,7 @@ use crate::format::segment::SegmentHeader;
 use crate::write::status::Position;
 use ringside_core::gate::Gate;
 use ringside_core::ids::Sequence;
+use ringside_core::sums::EventSum;
 use std::sync::mpsc::SyncSender;
 
 /// A batch that is durable.
@@ -40,6 +41,8 @@ pub(crate) trait Settled: Send + Sync {
     fn give_up(&self);
     /// The journal has failed: nothing will be told any more.
     fn failed(&self);
+    /// What the engine has told so far, for the next seal.
+    fn engine_told(&self) -> EventSum;
 }
 
 impl Settled for Gate {
@@ -60,5 +63,9 @@ impl Settled for Gate {
 
     fn failed(&self) {
         self.halt();
+    }
+
+    fn engine_told(&self) -> EventSum {
+        self.told()
     }
 }

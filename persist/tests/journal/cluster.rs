@@ -2,16 +2,18 @@
 //! and which forget what snapshots made superfluous, so that others fetch the files; members come and go meanwhile, and whose disk is
 //! lost comes back as another: nothing acknowledged is lost, nothing is told that is not agreed on, and one history comes of it. Nothing here has a thread or a clock: one seed replays a failure.
 
-use crate::common::{Count, Ledger, Session, for_each_seed, random_command, seeds, small_config};
+use crate::common::{Count, FLIPS, Ledger, Session, for_each_seed, random_command, seeds, small_config};
 use ringside_core::agent::Agent;
 use ringside_core::ids::Sequence;
 use ringside_core::side::SideEntry;
+use ringside_core::sums::Sums;
 use ringside_persist::config::{PersistConfig, Term};
 use ringside_persist::error::PersistError;
 use ringside_persist::format::segment;
 use ringside_persist::mirror::frame::{HEAD_LEN, Head};
 use ringside_persist::mirror::sink::SinkError;
 use ringside_persist::mirror::source::Feed;
+use ringside_persist::quorum::divergence::{Divergence, Saying, Verdict};
 use ringside_persist::quorum::install::Fetch;
 use ringside_persist::quorum::link::Link;
 use ringside_persist::quorum::members::Members;
@@ -46,6 +48,8 @@ enum Planted {
     VoteForgotten,
     /// A member comes back with an empty disk under its old number.
     EmptyDisk,
+    /// A bit of the memory of a member's engine flips.
+    Flip,
 }
 
 /// What the engine of a member is doing.
@@ -94,6 +98,13 @@ struct Member {
     kept: Sequence,
     /// Its file `member` before it voted for anybody.
     blank: Vec<u8>,
+    /// What its engine told.
+    sums: Option<Arc<Sums>>,
+    divergence: Divergence,
+    /// A bit of its engine's memory has flipped.
+    is_wrong: bool,
+    /// One is to, at the next command that its engine applies.
+    flips: bool,
 }
 
 /// A member of the settings.
@@ -109,6 +120,10 @@ struct World {
     members: Vec<Member>,
     /// Messages by when they arrive, and in which order they were sent.
     network: BTreeMap<(u64, u64), Message>,
+    /// What is said of sums, from whom to whom: the same.
+    sayings: BTreeMap<(u64, u64), (usize, usize, Saying)>,
+    /// Members that ended because their engine was wrong, and when.
+    ended: Vec<(u64, u64)>,
     sent: u64,
     now: u64,
     /// Times that a leader with a lease was looked at.
@@ -167,6 +182,8 @@ impl World {
             config,
             members: Vec::new(),
             network: BTreeMap::new(),
+            sayings: BTreeMap::new(),
+            ended: Vec::new(),
             sent: 0,
             now: 0,
             cuts: [[false; NUMBERS]; NUMBERS],
@@ -206,7 +223,21 @@ impl World {
     fn comes(&mut self, id: u64, disk: Faulty) {
         let blank = disk.bytes("member").unwrap();
         let (node, engine, fetching) = (None, Engine::None, None);
-        let member = Member { id, disk, node, engine, fetching, down: 0, is_gone: false, kept: 0, blank };
+        let member = Member {
+            id,
+            disk,
+            node,
+            engine,
+            fetching,
+            down: 0,
+            is_gone: false,
+            kept: 0,
+            blank,
+            sums: None,
+            divergence: Divergence::default(),
+            is_wrong: false,
+            flips: false,
+        };
         self.members.push(member);
     }
 
@@ -215,7 +246,10 @@ impl World {
     }
 
     /// Something was shown: it must be what everybody else was shown.
-    fn shown(&mut self, sequence: Sequence, hash: u64) {
+    fn shown(&mut self, index: usize, sequence: Sequence, hash: u64) {
+        if self.members[index].is_wrong {
+            return;
+        }
         let known = *self.truth.entry(sequence).or_insert(hash);
         assert_eq!(known, hash, "seed {}: two histories at {sequence}", self.seed);
     }
@@ -258,22 +292,37 @@ impl World {
                 node.step(message);
             }
         }
+        while let Some(entry) = self.sayings.first_entry().filter(|entry| entry.key().0 <= self.now) {
+            let (from, to, saying) = entry.remove();
+            if !self.cuts[from][to] {
+                let (id, now_ms) = (self.members[from].id, TICK_MS * self.now);
+                self.members[to].divergence.hear(id, saying, now_ms);
+            }
+        }
     }
 
     fn send(&mut self, message: Message) {
+        for place in self.arrivals() {
+            self.network.insert(place, message.clone());
+        }
+    }
+
+    /// When what is sent now arrives, for each copy that does.
+    fn arrivals(&mut self) -> Vec<(u64, u64)> {
         let copies = match self.random.below(1_000) {
             draw if draw < self.lost => 0,
             draw if draw < self.lost + self.lost / 4 => 2,
             _ => 1,
         };
-        for _ in 0..copies {
+        let arrival = |_| {
             let late = match self.random.below(20) {
                 0 => self.random.below(40),
                 _ => self.random.below(2),
             };
             self.sent += 1;
-            self.network.insert((self.now + 1 + late, self.sent), message.clone());
-        }
+            (self.now + 1 + late, self.sent)
+        };
+        (0..copies).map(arrival).collect()
     }
 
     /// What a member does in a tick.
@@ -313,7 +362,42 @@ impl World {
             }
         }
         self.check_leases();
+        self.judge(index);
         self.fetch(index)
+    }
+
+    /// Whose engine is wrong ends.
+    fn judge(&mut self, index: usize) {
+        let (hosts, now_ms) = (self.ids(), TICK_MS * self.now);
+        let member = &mut self.members[index];
+        let (Some(node), Some(sums)) = (&member.node, &member.sums) else { return };
+        let leads = matches!(node.role(), Role::Leads | Role::Elected(_));
+        let voters = node.members().voters();
+        let (sayings, verdict) = member.divergence.work(member.id, sums, &voters, leads, now_ms);
+        let id = member.id;
+        for saying in sayings {
+            for to in hosts.iter().copied().filter(|to| *to != index) {
+                for place in self.arrivals() {
+                    self.sayings.insert(place, (index, to, saying));
+                }
+            }
+        }
+        if let Verdict::Ends(reason) = verdict {
+            assert_eq!(self.planted, Planted::Flip, "seed {}: member {id}: {reason}", self.seed);
+            self.ended.push((id, self.now));
+            self.crash(index, false);
+        }
+    }
+
+    /// A bit of a member's memory flips.
+    fn flip(&mut self, index: usize) {
+        let member = &mut self.members[index];
+        member.is_wrong = true;
+        match &mut member.engine {
+            Engine::Leads(leading) => leading.session.hash ^= 1,
+            Engine::Follows(_) => member.flips = true,
+            _ => panic!("its engine runs"),
+        }
     }
 
     /// Gets files from another, where the leader no longer has what is needed.
@@ -418,7 +502,8 @@ impl World {
                     leading.session.journaller.close();
                 }
                 *engine = Engine::None;
-                member.node = None;
+                (member.node, member.sums, member.divergence) = (None, None, Divergence::default());
+                (member.is_wrong, member.flips) = (false, false);
             }
             (Role::Elected(term), engine) => {
                 let end = node.status().shown();
@@ -427,6 +512,7 @@ impl World {
                     Engine::Follows(follower) => *follower,
                     _ => Follower::new(storage.clone(), config, &(), Count::default(), node.status(), &[])?,
                 };
+                member.sums = Some(follower.sums());
                 let followed = follower.into_followed(end)?;
                 let link = node.lead(Box::new(|| {}));
                 let config = PersistConfig { term: Some(term), ..config.clone() };
@@ -443,13 +529,13 @@ impl World {
                 let Engine::Starts(mut recovered, link, _) = std::mem::replace(engine, Engine::None) else {
                     unreachable!("just matched")
                 };
-                let opening = recovered.opening;
-                recovered.engine.apply(&opening, &mut ());
+                recovered.open(&mut ());
                 let theirs = link.clone();
-                let session = Session::run_by(*recovered, |journal, consumer, gate| {
+                let mut session = Session::run_by(*recovered, |journal, consumer, gate| {
                     Journaller::led(journal, consumer, gate, theirs, false)
                 })?;
                 let (last, hash) = (session.next - 1, session.hash);
+                session.hash ^= u64::from(std::mem::take(&mut member.flips));
                 let hashes = BTreeMap::from([(last, hash)]);
                 let status = session.journaller.status();
                 let follower = Follower::new(storage, config, &(), Count::default(), status, &[])?;
@@ -468,7 +554,7 @@ impl World {
                     self.seed,
                     self.acknowledged
                 );
-                self.shown(last, hash);
+                self.shown(index, last, hash);
             }
             (Role::Leads, Engine::Leads(leading)) => {
                 for _ in 0..if self.is_quiet { 0 } else { random.below(12) / 3 } {
@@ -506,9 +592,13 @@ impl World {
                     return Err(error);
                 }
                 leading.follower.do_work();
-                if let Some(error) = leading.follower.status().take_failure() {
-                    return Err(error);
+                match leading.follower.status().take_failure() {
+                    // It is the matcher that is wrong, and others find that.
+                    Some(PersistError::Diverged { .. }) if member.is_wrong => {}
+                    Some(error) => return Err(error),
+                    None => {}
                 }
+                leading.session.tell();
                 // What passed the gate a client was told.
                 let through = leading.session.gate.durable();
                 let shown: Vec<_> = leading.hashes.range(..=through).map(|(&at, &hash)| (at, hash)).collect();
@@ -522,18 +612,20 @@ impl World {
                 }
                 self.acknowledged = self.acknowledged.max(through);
                 for (at, hash) in shown {
-                    self.shown(at, hash);
+                    self.shown(index, at, hash);
                 }
             }
             (Role::Follows(_), Engine::Follows(follower)) => {
+                FLIPS.set(member.flips);
                 while follower.do_work() > 0 {}
+                member.flips = FLIPS.take();
                 if let Some(error) = follower.status().take_failure() {
                     return Err(error);
                 }
                 let (at, hash) = (follower.machine().sequence(), follower.machine().hash());
                 member.kept = member.kept.max(at);
                 if at > 0 {
-                    self.shown(at, hash);
+                    self.shown(index, at, hash);
                 }
             }
             (Role::Follows(_), engine) => {
@@ -545,7 +637,10 @@ impl World {
                         "seed {seed}: it starts from {at}, and showed {}",
                         member.kept
                     );
-                    let follower = Follower::new(storage, config, &(), Count::default(), node.status(), &[])?;
+                    let mut follower =
+                        Follower::new(storage, config, &(), Count::default(), node.status(), &[])?;
+                    follower.doubts();
+                    member.sums = Some(follower.sums());
                     *engine = Engine::Follows(Box::new(follower));
                 }
             }
@@ -579,6 +674,8 @@ impl World {
         let down = 1 + self.random.below(longest);
         let member = &mut self.members[index];
         (member.node, member.engine, member.fetching, member.down) = (None, Engine::None, None, down);
+        (member.sums, member.divergence) = (None, Divergence::default());
+        (member.is_wrong, member.flips) = (false, false);
         member.disk = if is_power || member.disk.is_off() {
             member.disk.power_cut(seed)
         } else {
@@ -871,4 +968,50 @@ fn bugs_that_are_put_in_are_found() {
     for planted in [Planted::AnsweredBeforeTheSync, Planted::VoteForgotten, Planted::EmptyDisk] {
         println!("{planted:?}: seed {}", found(planted));
     }
+}
+
+/// A bit of the memory of one engine flips, a leader's or a follower's, while messages are lost and come late: that member ends, nobody
+/// else does, and what comes of it all is one history.
+#[test]
+fn an_engine_that_tells_something_else_ends_and_the_others_go_on() {
+    let [leaders, followers, longest] = [const { AtomicU64::new(0) }; 3];
+    for_each_seed("cluster::an_engine_that_tells_something_else_ends_and_the_others_go_on", 60, |seed| {
+        let mut world = World::new(seed, Planted::Flip);
+        world.run(150, 0);
+        for _ in 0..3 {
+            world.lost = world.random.below(200);
+            let index = world.random.below(MEMBERS as u64) as usize;
+            let runs = |member: &Member| matches!(member.engine, Engine::Leads(_) | Engine::Follows(_));
+            if world.leader().is_none() || !world.members.iter().all(runs) {
+                continue;
+            }
+            let leads = matches!(world.members[index].engine, Engine::Leads(_));
+            let terms = world.leaders.len();
+            let (flipped, before) = (world.now, world.ended.len());
+            world.flip(index);
+            // One that is deposed meanwhile begins anew, and is right.
+            while world.ended.len() == before && world.members[index].is_wrong {
+                assert!(world.now < flipped + 300, "seed {seed}: member {} goes on", index + 1);
+                world.run(1, 0);
+            }
+            // Who was just elected, or deposed, may have no opinion; and a leader that nobody settles it for ends, too.
+            if world.ended.len() == before || world.leaders.len() > terms {
+                world.heal();
+                world.run(200, 0);
+                continue;
+            }
+            assert_eq!(world.ended[before].0, index as u64 + 1, "seed {seed}: the wrong one ends");
+            (if leads { &leaders } else { &followers }).fetch_add(1, Ordering::Relaxed);
+            longest.fetch_max(world.now - flipped, Ordering::Relaxed);
+            world.heal();
+            let acknowledged = world.acknowledged;
+            world.run(200, 0);
+            assert_eq!(world.ended.len(), before + 1, "seed {seed}: another one ends");
+            assert!(world.acknowledged > acknowledged, "seed {seed}: no order is acknowledged");
+        }
+    });
+    let [leaders, followers, longest] = [leaders, followers, longest].map(AtomicU64::into_inner);
+    let said = format!("{leaders} leaders and {followers} followers ended, the last {longest} ticks later");
+    println!("{said}");
+    assert!(seeds::is_rerun() || leaders > 20 && followers > 60, "{said}");
 }

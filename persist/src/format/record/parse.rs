@@ -134,10 +134,12 @@ impl<'a> Record<'a> {
         match self.header.kind {
             PAD => Class::Pad,
             SEAL if self.is_schema_1() && len == schema_1::SEAL_BODY_LEN => Class::Seal,
-            SEAL if !self.is_schema_1() && len == size_of::<Seal>() => match self.seal().reserved {
-                [0, 0, 0] => Class::Seal,
-                _ => Class::Unknown,
-            },
+            SEAL if !self.is_schema_1() && len == size_of::<Seal>() => {
+                match self.seal().is_sound(self.header.seq) {
+                    true => Class::Seal,
+                    false => Class::Unknown,
+                }
+            }
             SIDE if !self.is_schema_1() && self.side_parts().is_some() => Class::Side,
             RAW if len == size_of::<Command>() => Class::Command,
             kind if body_len_of(kind) == Some(len) => Class::Command,

@@ -15,6 +15,7 @@ use ringside_core::ids::{Sequence, padded};
 use ringside_core::money::{AMOUNT_UNIT, RawAmount, UNIT};
 use ringside_core::prefetch::Hint;
 use ringside_core::ring::{self, Consumer, Mapping, Options, Producer, Wait};
+use ringside_core::sums::Sums;
 use ringside_persist::config::PersistConfig;
 use ringside_persist::error::{FoldError, PersistError};
 use ringside_persist::format::schema_1;
@@ -24,6 +25,7 @@ use ringside_persist::storage::Storage;
 use ringside_persist::storage::disk::Lock;
 use ringside_persist::storage::faulty::Random;
 use ringside_persist::write::journal::{Journal, Journaller};
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,7 +65,29 @@ impl Watch for Judge {
     }
 }
 
+thread_local! {
+    /// A bit of the memory of the next ledger flips that applies a command on this thread.
+    pub static FLIPS: Cell<bool> = const { Cell::new(false) };
+}
+
 impl Ledger {
+    /// What is told of a command; `hash` is that of the state after it.
+    fn event(command: &Command, time_ns: i64, hash: u64) -> Event {
+        let done = Done {
+            source_seq: command.source_seq,
+            source: command.source,
+            command: command.kind,
+            reject: 0,
+            order: hash,
+            account: 0,
+            market: 0,
+            idempotency_key: 0,
+            replayed: 0,
+            update: 0,
+        };
+        Event::new(command.sequence, time_ns, 0, done)
+    }
+
     pub fn hash(&self) -> u64 {
         self.hash
     }
@@ -123,20 +147,8 @@ impl Machine for Ledger {
         if command.kind == Kind::OpenEpoch as u16 {
             self.openings.push(*command);
         }
-        self.hash = Ledger::next_hash(self.hash, command);
-        let done = Done {
-            source_seq: command.source_seq,
-            source: command.source,
-            command: command.kind,
-            reject: 0,
-            order: 0,
-            account: 0,
-            market: 0,
-            idempotency_key: 0,
-            replayed: 0,
-            update: 0,
-        };
-        sink.event(&Event::new(command.sequence, self.time_ns, 0, done));
+        self.hash = Ledger::next_hash(self.hash ^ u64::from(FLIPS.take()), command);
+        sink.event(&Ledger::event(command, self.time_ns, self.hash));
     }
 
     fn skip(&mut self, command: &Command) {
@@ -263,6 +275,8 @@ pub struct Session {
     pub time_ns: i64,
     /// The state's hash after the command before `next`.
     pub hash: u64,
+    /// What was told of commands, those on their way included.
+    pub sums: Arc<Sums>,
 }
 
 pub fn recover_ledger(
@@ -305,6 +319,7 @@ impl Session {
             next: recovered.next_sequence,
             time_ns: recovered.engine.time_ns(),
             hash: recovered.engine.hash(),
+            sums: recovered.sums,
         })
     }
 
@@ -317,6 +332,7 @@ impl Session {
             return false;
         }
         self.hash = Ledger::next_hash(self.hash, &command);
+        self.sums.lock().event(&Ledger::event(&command, self.time_ns, self.hash));
         truth.truncate(self.next as usize);
         truth.push(self.hash);
         self.next += 1;
@@ -326,6 +342,13 @@ impl Session {
     /// Work steps until one does nothing.
     pub fn settle(&mut self) {
         while self.journaller.do_work() > 0 {}
+    }
+
+    /// What may be shown is told, as egress does.
+    pub fn tell(&mut self) {
+        if let Some(told) = self.sums.lock().at(self.gate.durable()) {
+            self.gate.tell(told);
+        }
     }
 }
 
