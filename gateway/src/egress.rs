@@ -21,6 +21,7 @@ use ringside_core::gate::{Gate, GateMode};
 use ringside_core::ids::Sequence;
 use ringside_core::memory::Pages;
 use ringside_core::ring::{Consumer, Doorbell};
+use ringside_core::sums::Sums;
 use ringside_views::{SharedViews, Views};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -62,6 +63,7 @@ pub struct Egress {
     gate: Arc<Gate>,
     mode: GateMode,
     fanout: Fanout,
+    sums: Arc<Sums>,
     doorbells: [Doorbell; 2],
     probe: Option<Probe>,
 }
@@ -84,18 +86,19 @@ enum Followed {
 
 impl Egress {
     /// The consumer of `ring`. `ports` are the workers' by the source number of their lane; commands of other sources get
-    /// no reply. `views` must show everything up to the first event of the ring.
+    /// no reply. `views` must show everything up to the first event of the ring, and `sums` count it.
     pub fn new(
         ring: Consumer<Event>,
         gate: Arc<Gate>,
         mode: GateMode,
         views: Arc<SharedViews>,
         ports: Vec<(u32, Arc<ReplyQueue>)>,
+        sums: Arc<Sums>,
     ) -> Egress {
         let doorbells = [ring.doorbell(), gate.doorbell().clone()];
         let mut fanout = Fanout::new(views, ports);
         fanout.make_room(2 * BATCH, Pages::Small);
-        Egress { ring, gate, mode, fanout, doorbells, probe: None }
+        Egress { ring, gate, mode, fanout, sums, doorbells, probe: None }
     }
 
     /// Takes address space for a command of so many events, which come on such pages: so they are not moved as they become more.
@@ -174,8 +177,16 @@ impl Egress {
         while count < BATCH && self.ring.peek(count).is_some_and(may_leave) {
             count += 1;
         }
-        let fanout = &mut self.fanout;
-        self.ring.poll(count, |_, event| fanout.take(event))
+        if count == 0 {
+            return 0;
+        }
+        let (fanout, mut sums) = (&mut self.fanout, self.sums.lock());
+        let taken = self.ring.poll(count, |_, event| {
+            sums.event(event);
+            fanout.take(event);
+        });
+        self.gate.tell(sums.newest());
+        taken
     }
 }
 

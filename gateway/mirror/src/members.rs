@@ -11,6 +11,7 @@ use crate::tls;
 use connection::speak;
 pub use files::{Give, Given, Wanted, fetch};
 use ringside_persist::quorum::Message;
+pub use ringside_persist::quorum::divergence::Saying;
 pub use ringside_persist::quorum::frame::{Agreement, Orders};
 use ringside_persist::quorum::frame::{HEAD_LEN, len_of};
 use ringside_persist::quorum::members::Member as AgreedMember;
@@ -83,6 +84,7 @@ type Newcomer = (Arc<Peer>, TlsConnector);
 enum Said {
     Message(Message),
     Orders(Orders),
+    Saying(Saying),
 }
 
 impl Said {
@@ -90,6 +92,7 @@ impl Said {
         match self {
             Said::Message(message) => len_of(message),
             Said::Orders(orders) => HEAD_LEN + size_of_val(&orders.commands[..]),
+            Said::Saying(_) => HEAD_LEN,
         }
     }
 }
@@ -180,6 +183,8 @@ pub struct Hear {
     pub deliver: Box<dyn Fn(Message) + Send + Sync>,
     /// With orders of a member: the same.
     pub orders: Box<dyn Fn(u64, Orders) + Send + Sync>,
+    /// With what a member says of a sum: the same.
+    pub sayings: Box<dyn Fn(u64, Saying) + Send + Sync>,
     /// With one who wants the files: on a thread where it may wait.
     pub give: Arc<Give>,
 }
@@ -208,6 +213,13 @@ impl Mesh {
     /// true of them, but that they are sent again by whoever took them.
     pub fn carry(&self, to: u64, orders: Orders) -> bool {
         self.peer(to).is_some_and(|peer| peer.put(Said::Orders(orders)))
+    }
+
+    /// Says to all others what this member's engine told: where it is lost it has to be said again.
+    pub fn say(&self, saying: Saying) {
+        for peer in self.own.peers() {
+            peer.put(Said::Saying(saying));
+        }
     }
 
     /// How often a member was connected: what was sent before may be lost.

@@ -145,7 +145,12 @@ fn comes_to(what: &str, mut holds: impl FnMut() -> bool) {
 
 /// Hears messages, and has no files to give.
 fn hear(deliver: Box<dyn Fn(Message) + Send + Sync>) -> Hear {
-    Hear { deliver, orders: Box::new(|_, _| ()), give: Arc::new(|_| Err("there are no files".to_owned())) }
+    Hear {
+        deliver,
+        orders: Box::new(|_, _| ()),
+        sayings: Box::new(|_, _| ()),
+        give: Arc::new(|_| Err("there are no files".to_owned())),
+    }
 }
 
 fn beat(from: u64, to: u64, commit: u64) -> Message {

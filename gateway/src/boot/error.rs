@@ -78,6 +78,9 @@ pub enum BootError {
     /// A thread of the server.
     #[error("{0}")]
     Server(String),
+    /// Its engine told something else than those of the others: what it goes on to tell may be wrong.
+    #[error("nothing more is answered here: {0}")]
+    Diverged(String),
     /// The journal failed while running; what was acknowledged is safe, nothing more was.
     #[error("the journal has failed and nothing more is acknowledged: {0}")]
     Journal(String),
@@ -87,7 +90,7 @@ impl BootError {
     /// What the process says to whoever started it.
     pub fn exit_code(&self) -> u8 {
         match self {
-            BootError::Journal(_) => ringside_persist::error::EXIT_JOURNAL as u8,
+            BootError::Journal(_) | BootError::Diverged(_) => ringside_persist::error::EXIT_JOURNAL as u8,
             _ => 1,
         }
     }

@@ -20,10 +20,12 @@ use ringside_commands::clock::Clock;
 use ringside_commands::ingress::Lease;
 use ringside_core::engine::ENGINE_VERSION;
 use ringside_core::ids::Sequence;
+use ringside_core::sums::Sums;
 use ringside_mirror::keys::Identity;
 use ringside_mirror::members::{self, Agreement, Give, Hear, Member, Mesh};
 use ringside_persist::config::{PersistConfig, Term, mode_code};
 use ringside_persist::error::PersistError;
+use ringside_persist::quorum::divergence::{Divergence, Saying, Verdict};
 use ringside_persist::quorum::install::Fetched;
 use ringside_persist::quorum::link::Link;
 use ringside_persist::quorum::members::Members;
@@ -48,6 +50,8 @@ const LATE: u32 = 3;
 /// What its thread is brought.
 enum Brought {
     Message(Message),
+    /// Another member says what its engine told.
+    Said(u64, Saying),
     /// The journaller has something for it.
     Work,
     /// It is elected: the journal goes to a leader's engine.
@@ -71,7 +75,25 @@ struct Told {
     has_journal: bool,
     /// The files of another are wanted.
     is_fetching: bool,
-    failure: Option<String>,
+    failure: Option<Failure>,
+}
+
+/// Why it ended by itself.
+#[derive(Clone, Debug)]
+enum Failure {
+    /// Its disk.
+    Journal(String),
+    /// Its engine is not to be believed.
+    Diverged(String),
+}
+
+impl From<Failure> for BootError {
+    fn from(failure: Failure) -> BootError {
+        match failure {
+            Failure::Journal(reason) => BootError::Journal(reason),
+            Failure::Diverged(reason) => BootError::Diverged(reason),
+        }
+    }
 }
 
 /// One opening of a member, and the thread that carries it.
@@ -84,6 +106,7 @@ struct Running {
     mesh: Arc<Mesh>,
     /// Whom an operator wants to lead.
     transfer: Arc<Mutex<Option<u64>>>,
+    counted: Counted,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -154,6 +177,11 @@ impl Upstream for Running {
         );
     }
 
+    fn counts(&self, sums: Arc<Sums>) -> bool {
+        *self.counted.lock() = Some(sums);
+        true
+    }
+
     fn hand_over(&self, to: Option<u64>) {
         // It may have ended by itself.
         let _ = self.bring.send(Brought::HandOver(to));
@@ -166,6 +194,12 @@ impl Upstream for Running {
 
 /// How long it waits to fetch files again that did not come.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// What its engine told, once there is one: it goes on to count when it comes to lead.
+type Counted = Arc<Mutex<Option<Arc<Sums>>>>;
+
+/// How long one who leads, and is wrong, waits for another to lead.
+const SUCCEEDED: Duration = Duration::from_millis(500);
 
 /// Files of another on their way.
 struct Fetching {
@@ -216,6 +250,7 @@ struct Carried {
     control: Arc<Control>,
     writes: Arc<Writes>,
     transfer: Arc<Mutex<Option<u64>>>,
+    counted: Counted,
     /// Members as the settings name them.
     settings: Vec<Member>,
 }
@@ -247,6 +282,8 @@ fn carry_on(
     let mut fetch_at = next;
     let mut membership =
         MemberChanges::new(carried.control.clone(), carried.writes.clone(), &carried.settings);
+    let mut divergence = Divergence::default();
+    let mut wrong: Option<(Instant, String)> = None;
     let bring = carried.bring.clone();
     carried.control.taken_by(Some(Box::new(move |ask| {
         // It is being stopped, and whoever asked is told so.
@@ -264,6 +301,7 @@ fn carry_on(
         for one in first.into_iter().chain(brought.try_iter()) {
             match one {
                 Brought::Message(message) => node.step(message),
+                Brought::Said(from, saying) => divergence.hear(from, saying, carried.lease.now_ms()),
                 Brought::Work => {}
                 Brought::Ask(ask) => membership.ask(node, ask, &carried.transfer),
                 Brought::HandOver(to) => {
@@ -294,7 +332,7 @@ fn carry_on(
                                 "the journal of another member takes the place of this one's"
                             ),
                             Ok(false) => tracing::info!("what was fetched does not reach far enough"),
-                            Err(error) => failure = Some(error.to_string()),
+                            Err(error) => failure = Some(Failure::Journal(error.to_string())),
                         },
                         Ok(None) => {}
                         Err(reason) => tracing::warn!(%reason, "the files of another member are not taken"),
@@ -320,7 +358,19 @@ fn carry_on(
                 node.is_unreachable(to);
             }
         }
-        let failure = failure.or_else(|| worked.err().map(|error| error.to_string()));
+        let failure = failure.or_else(|| worked.err().map(|error| Failure::Journal(error.to_string())));
+        let leads = matches!(node.role(), Role::Leads | Role::Elected(_));
+        if let Some(reason) = carried.judge(node, &mut divergence, leads)
+            && wrong.is_none()
+        {
+            tracing::error!(reason, "this member is wrong");
+            wrong = Some((Instant::now(), reason));
+            node.hand_over(None);
+        }
+        let is_succeeded = |(since, _): &&(Instant, String)| !leads || since.elapsed() >= SUCCEEDED;
+        let diverged =
+            wrong.as_ref().filter(is_succeeded).map(|(_, reason)| Failure::Diverged(reason.clone()));
+        let failure = failure.or(diverged);
         let now = tell(node, failure.clone());
         let is_over = matches!(now.role, Role::Ended) || failure.is_some();
         *carried.told.lock() = now;
@@ -344,7 +394,21 @@ fn carry_on(
     }
 }
 
-fn tell(node: &Node, failure: Option<String>) -> Told {
+impl Carried {
+    /// Says and hears whose engine is wrong; why this one is, where it is.
+    fn judge(&self, node: &Node, divergence: &mut Divergence, leads: bool) -> Option<String> {
+        let sums = self.counted.lock().clone()?;
+        let (voters, now_ms) = (node.members().voters(), self.lease.now_ms());
+        let (sayings, verdict) = divergence.work(node.member(), &sums, &voters, leads, now_ms);
+        sayings.into_iter().for_each(|saying| self.mesh.say(saying));
+        match verdict {
+            Verdict::GoesOn => None,
+            Verdict::Ends(reason) => Some(reason),
+        }
+    }
+}
+
+fn tell(node: &Node, failure: Option<Failure>) -> Told {
     Told {
         role: node.role(),
         term: node.term(),
@@ -400,6 +464,15 @@ pub(super) fn run(
             }
         })
     };
+    let sayings = {
+        let inbox = inbox.clone();
+        Box::new(move |from, saying| {
+            if let Some(inbox) = &*inbox.lock() {
+                // It is being stopped.
+                let _ = inbox.send(Brought::Said(from, saying));
+            }
+        })
+    };
     let give: Arc<Give> = {
         let files = files.clone();
         Arc::new(move |wanted| files.give(wanted))
@@ -416,7 +489,7 @@ pub(super) fn run(
         &identity,
         &config.cluster_members,
         agreement,
-        Hear { deliver, orders, give },
+        Hear { deliver, orders, sayings, give },
         connected.clone(),
     );
     let mesh = Arc::new(mesh.map_err(BootError::Mirror)?);
@@ -541,7 +614,7 @@ impl Part<'_> {
         let failure = running.told().failure;
         running.stop();
         match failure {
-            Some(reason) => Err(BootError::Journal(reason)),
+            Some(failure) => Err(failure.into()),
             None => outcome,
         }
     }
@@ -560,6 +633,7 @@ impl Part<'_> {
         let (bring, brought) = channel();
         let role = role.clone();
         let transfer: Arc<Mutex<Option<u64>>> = Arc::default();
+        let counted = Counted::default();
         let carried = Carried {
             bring: bring.clone(),
             mesh: self.mesh.clone(),
@@ -569,6 +643,7 @@ impl Part<'_> {
             control: self.control.clone(),
             writes: self.writes.clone(),
             transfer: transfer.clone(),
+            counted: counted.clone(),
             settings: self.config.cluster_members.clone(),
         };
         let lease = self.lease.clone();
@@ -579,7 +654,7 @@ impl Part<'_> {
         let thread = std::thread::Builder::new().name("quorum".to_owned()).spawn(run);
         let thread = thread.map_err(|cause| PersistError::Member { reason: cause.to_string() })?;
         let (mesh, thread) = (self.mesh.clone(), Mutex::new(Some(thread)));
-        Ok(Running { member: self.member, bring, told, cluster, journal, mesh, transfer, thread })
+        Ok(Running { member: self.member, bring, told, cluster, journal, mesh, transfer, counted, thread })
     }
 
     fn replica(&self, running: &Arc<Running>) -> Replica {
@@ -621,7 +696,10 @@ impl Part<'_> {
             Some(taken) => taken,
             None => replica::follower(&front.shared, &self.replica(running))?,
         };
-        let followed = Box::new(follower.into_followed(running.journal.shown())?);
+        let followed = match follower.into_followed(running.journal.shown()) {
+            Err(error @ PersistError::Diverged { .. }) => return Err(BootError::Diverged(error.to_string())),
+            followed => Box::new(followed?),
+        };
         front.shared.edge.auth.refresh(&followed.side)?;
         let (answer, link) = sync_channel(1);
         let _ = running.bring.send(Brought::Lead(answer));

@@ -16,6 +16,7 @@ use ringside_core::Engine;
 use ringside_core::agent::{Runner, Running};
 use ringside_core::ring::Wait;
 use ringside_core::side::SideStore;
+use ringside_core::sums::Sums;
 use ringside_persist::config::PersistConfig;
 use ringside_persist::recover::follower::{Follower, FollowerStatus, Lent};
 use ringside_persist::recover::skip::decisions;
@@ -75,6 +76,7 @@ pub(super) struct Following {
     running: Running,
     keeping: Running,
     carrying: Option<Running>,
+    sums: Arc<Sums>,
 }
 
 impl Following {
@@ -83,6 +85,11 @@ impl Following {
         self.carrying.map(Running::join);
         self.running.join();
         self.keeping.join();
+    }
+
+    /// Whether it differs from the leader, and it is not known who is right.
+    fn is_in_doubt(&self) -> bool {
+        self.sums.try_lock().is_some_and(|sums| sums.doubt().is_some())
     }
 
     /// Takes it from its thread as it is, unless it has failed; what is kept is kept on.
@@ -135,10 +142,18 @@ pub(super) fn serve(
             }
         }
         if let Some(following) = &following {
-            if shared.phase.get() == EngineState::Restarting && shared.views.read().sequence() >= least {
-                shared.phase.set(EngineState::Mirror);
-            }
             tell_of_follower(&following.status);
+            let is_sound = !following.status.is_failed() && !following.is_in_doubt();
+            match shared.phase.get() {
+                EngineState::Restarting if is_sound && shared.views.read().sequence() >= least => {
+                    shared.phase.set(EngineState::Mirror);
+                }
+                // What it shows stands still, and may be wrong.
+                EngineState::Mirror | EngineState::Carrying if !is_sound => {
+                    shared.phase.set(EngineState::Restarting);
+                }
+                _ => {}
+            }
             let changes = following.status.side_changes();
             if changes != side_changes
                 && refreshing.as_ref().is_none_or(JoinHandle::is_finished)
@@ -183,7 +198,10 @@ pub(super) fn follower(
         ..persist_config(config, &shared.clock)
     };
     let (engine, skips) = (engine_config(config), decisions(files.as_ref())?);
-    let follower = Follower::new(files.clone(), &persist, &engine, shown, journal.clone(), &skips)?;
+    let mut follower = Follower::new(files.clone(), &persist, &engine, shown, journal.clone(), &skips)?;
+    if upstream.counts(follower.sums()) {
+        follower.doubts();
+    }
     Ok((follower, keeper.start()?))
 }
 
@@ -194,7 +212,8 @@ fn follow(
     (follower, keeping): (Follower<Engine, Shown>, Running),
 ) -> Result<Following, BootError> {
     open_history(shared)?;
-    let (status, lent) = (follower.status(), Lent::new(follower));
+    let (status, sums) = (follower.status(), follower.sums());
+    let lent = Lent::new(follower);
     let runner = Runner { name: "follower".to_owned(), wait: Wait::Sleep, ..Runner::default() };
     let running = runner.spawn(vec![Box::new(lent.clone())]).map_err(BootError::Thread)?;
     let mut carrying = None;
@@ -203,5 +222,5 @@ fn follow(
         let runner = Runner { name: "carrier".to_owned(), wait: Wait::Sleep, ..Runner::default() };
         carrying = Some(runner.spawn(vec![Box::new(carrier)]).map_err(BootError::Thread)?);
     }
-    Ok(Following { lent, status, running, keeping, carrying })
+    Ok(Following { lent, status, running, keeping, carrying, sums })
 }

@@ -40,7 +40,7 @@ use ringside_persist::error::{FoldError, PersistError};
 use ringside_persist::mirror::source::Source;
 use ringside_persist::quorum::link::Link;
 use ringside_persist::recover::follower::{Examine, Followed, Follower, FollowerStatus, check_kept};
-use ringside_persist::recover::machine::{Fold, FoldSink};
+use ringside_persist::recover::machine::Fold;
 use ringside_persist::recover::recovery::{Recovered, Report, recover_in, take_over};
 use ringside_persist::storage::disk::{Disk, Lock};
 use ringside_persist::turns;
@@ -413,8 +413,7 @@ impl<'a> Rebuilt<'a> {
         if !led.link.wait(position) {
             return Err(BootError::Lost);
         }
-        let opening = recovered.opening;
-        recovered.engine.apply(&opening, &mut FoldSink(&mut shown));
+        recovered.open(&mut shown);
         shown.show();
         // What others decided of its own orders is told; what is left is in no journal.
         led.lanes.end(shared, true);
@@ -643,7 +642,7 @@ impl Stages {
         if listeners.is_empty() {
             listeners.push(Box::new(Pusher::new(registry.clone(), &views.read())));
         }
-        let mut egress = Egress::new(output_out, gate.clone(), mode(config), views, routes);
+        let mut egress = Egress::new(output_out, gate.clone(), mode(config), views, routes, recovered.sums);
         egress.make_room(events, engine_config(config).pages);
         listeners.into_iter().for_each(|listener| egress.listen(listener));
         egress.measure(clock.clone(), figures.clone());

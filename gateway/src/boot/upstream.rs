@@ -2,6 +2,8 @@
 
 use crate::metrics::Page;
 use ringside_core::ids::Sequence;
+use ringside_core::sums::Sums;
+use std::sync::Arc;
 
 /// Who writes the journal.
 pub(super) trait Upstream: Send + Sync {
@@ -14,6 +16,10 @@ pub(super) trait Upstream: Send + Sync {
     /// Number of the one that leads, and its term, where this one follows and may take orders for it.
     fn leader(&self) -> Option<(u64, u64)> {
         None
+    }
+    /// An engine that follows here counts what it tells; whether others can be asked where it differs from the leader.
+    fn counts(&self, _sums: Arc<Sums>) -> bool {
+        false
     }
     /// Its own figures.
     fn figures(&self, page: &mut Page);

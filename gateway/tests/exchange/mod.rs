@@ -23,6 +23,7 @@ use ringside_core::gate::{Gate, GateMode};
 use ringside_core::ids::{AccountId, Address};
 use ringside_core::matcher::{Matcher, MatcherOptions};
 use ringside_core::ring::{self, Consumer, Mapping, Options, Wait};
+use ringside_core::sums::Sums;
 use ringside_gateway::boot::genesis;
 use ringside_gateway::config::{Config, Value};
 use ringside_gateway::egress::Egress;
@@ -331,6 +332,7 @@ impl Exchange {
             GateMode::Durable,
             self.shared.views.clone(),
             ports,
+            Arc::new(Sums::since(sequence + 1)),
         );
         egress.listen(Box::new(Pusher::new(self.shared.registry.clone(), &self.shared.views.read())));
         self.stages = Some(Stages {

@@ -13,6 +13,7 @@ use ringside_core::gate::{Gate, GateMode};
 use ringside_core::ids::Sequence;
 use ringside_core::money::UNIT;
 use ringside_core::ring::{self, Consumer, Mapping, Options, Producer, Wait};
+use ringside_core::sums::Sums;
 use ringside_core::{Engine, EngineConfig};
 use ringside_gateway::egress::{CommandEvents, Egress, Listener};
 use ringside_views::{SharedViews, Views};
@@ -59,7 +60,8 @@ impl Rig {
         port.attach(CommandProducer::new(input_in, 7));
         let (gate, views) = (Arc::new(Gate::new(0)), Arc::new(SharedViews::new(Views::default())));
         let ports = vec![(7, port.clone())];
-        let mut egress = Egress::new(outputs.pop().unwrap(), gate.clone(), mode, views.clone(), ports);
+        let (output_ring, sums) = (outputs.pop().unwrap(), Arc::new(Sums::since(1)));
+        let mut egress = Egress::new(output_ring, gate.clone(), mode, views.clone(), ports, sums);
         let told = Arc::new(AtomicU64::new(0));
         egress.listen(Box::new(Last(told.clone())));
         let engine = Engine::new(&EngineConfig::default());

@@ -14,6 +14,7 @@ use ringside_core::gate::{Gate, GateMode};
 use ringside_core::ids::{ALL_MARKETS, FIRST_PERPETUAL, padded};
 use ringside_core::memory::Pages;
 use ringside_core::ring::{self, Mapping, Options, Producer, Wait};
+use ringside_core::sums::Sums;
 use ringside_core::{Engine, EngineConfig};
 use ringside_gateway::egress::{Egress, EgressFigures};
 use ringside_gateway::push::envelope::Form;
@@ -45,7 +46,8 @@ impl Shown {
         let clock = Clock::manual(START_MS);
         let registry = Arc::new(SubscriptionRegistry::new(1, clock.clone()));
         let ring = outputs.pop().unwrap();
-        let mut egress = Egress::new(ring, gate.clone(), GateMode::Durable, views.clone(), Vec::new());
+        let sums = Arc::new(Sums::since(1));
+        let mut egress = Egress::new(ring, gate.clone(), GateMode::Durable, views.clone(), Vec::new(), sums);
         egress.make_room(slots, Pages::Small);
         egress.listen(Box::new(Pusher::new(registry.clone(), &views.read())));
         let figures = Arc::new(EgressFigures::default());

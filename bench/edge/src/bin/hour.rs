@@ -29,6 +29,7 @@ use ringside_core::matcher::{Matcher, MatcherOptions};
 use ringside_core::memory::Pages;
 use ringside_core::money::{Price, UNIT};
 use ringside_core::ring::{self, Consumer, Mapping, Options, Producer, Wait};
+use ringside_core::sums::Sums;
 use ringside_gateway::egress::{CommandEvents, Egress, Listener};
 use ringside_gateway::push::envelope::Form;
 use ringside_gateway::push::pusher::Pusher;
@@ -171,7 +172,9 @@ impl Venue {
         let options = MatcherOptions { checkpoint_every: 0, ..MatcherOptions::default() };
         let matcher = Matcher::new(engine, inputs, to_journal, output, clock, options);
         let output = outputs.pop().context("one consumer")?;
-        let mut egress = Egress::new(output, gate.clone(), GateMode::Durable, views.clone(), Vec::new());
+        let sums = Arc::new(Sums::since(sequence + 1));
+        let mut egress =
+            Egress::new(output, gate.clone(), GateMode::Durable, views.clone(), Vec::new(), sums);
         egress.make_room(events, pages);
         let registry = Arc::new(SubscriptionRegistry::new(1, Clock::manual(time_ns / 1_000_000)));
         egress.listen(Box::new(Pusher::new(registry.clone(), &views.read())));

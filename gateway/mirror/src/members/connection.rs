@@ -5,7 +5,9 @@ use super::line::{Ended, FULL, PATIENCE, connect, disagreement, read, refused, w
 use super::{CUT, Own, Peer, Said};
 use crate::keys::Fingerprint;
 use crate::stream::{BEAT, PAUSES};
-use ringside_persist::quorum::frame::{FrameKind, put, put_beat, put_hello, put_orders, put_refusal};
+use ringside_persist::quorum::frame::{
+    FrameKind, put, put_beat, put_hello, put_orders, put_refusal, put_saying,
+};
 use std::convert::Infallible;
 use std::io;
 use std::pin::pin;
@@ -78,6 +80,7 @@ async fn exchange(own: &Own, peer: &Peer, connector: &TlsConnector) -> io::Resul
             {
                 match said {
                     Said::Orders(orders) => put_orders(&orders, cluster, own.me, id, &mut out),
+                    Said::Saying(saying) => put_saying(&saying, cluster, own.me, id, &mut out),
                     Said::Message(message) => {
                         if let Err(error) = put(&message, cluster, &mut out) {
                             tracing::error!(%error, member = id, "a message is not sent");
@@ -178,6 +181,12 @@ async fn take(
                     let orders = head.orders(&payload).map_err(io::Error::other)?;
                     if !peer.is_cut() {
                         (own.hear.orders)(id, orders);
+                    }
+                }
+                Ok(FrameKind::Saying) => {
+                    let saying = head.saying().map_err(io::Error::other)?;
+                    if !peer.is_cut() {
+                        (own.hear.sayings)(id, saying);
                     }
                 }
                 Ok(FrameKind::Beat) => {
