@@ -12,6 +12,7 @@ mod clock;
 mod cluster;
 mod disconnect;
 mod disk;
+mod diverged;
 mod feed;
 mod first_start;
 mod host;

@@ -41,7 +41,7 @@ impl Kept {
     }
 }
 
-fn comes_to(cluster: &Cluster, what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn comes_to(cluster: &Cluster, what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
         assert!(begun.elapsed() < Duration::from_secs(30), "{what}\n{}", cluster.logs());
