@@ -64,6 +64,8 @@ const ANSWERED_WAIT: Duration = Duration::from_millis(300);
 const HANDED_WAIT: Duration = Duration::from_secs(1);
 /// How long the stages of one that lost its lead may need to stop.
 const STOPPED_WAIT: Duration = Duration::from_secs(10);
+/// How often a leader without room, or without its second engine, tries to have another lead.
+const POOR: Duration = Duration::from_secs(10);
 /// So long nothing of a leader may be shown while its lease lasts: its clock is a command every second.
 const STANDS: Duration = Duration::from_secs(2);
 /// How long a stop waits for a connected mirror to have all.
@@ -231,6 +233,16 @@ fn hand_over(shared: &Shared, led: &Led, to: Option<u64>) {
     comes_within(ANSWERED_WAIT, &|| shared.ports.iter().all(|port| port.queue_len() == 0));
     led.upstream.hand_over(to);
     comes_within(HANDED_WAIT, &|| led.link.is_lost());
+}
+
+/// The same while this one goes on to lead where it comes to nothing. Whether it leads no more.
+fn try_to_hand_over(shared: &Shared, led: &Led, to: Option<u64>) -> bool {
+    hand_over(shared, led, to);
+    let is_lost = led.link.is_lost();
+    if !is_lost {
+        shared.phase.set(EngineState::Running);
+    }
+    is_lost
 }
 
 /// Stops what leads no more. Stages that hang are not waited for: the process ends, and is begun anew as one that follows.
@@ -411,6 +423,8 @@ fn watch(
     let shared = front.shared.clone();
     let mut is_in_deficit = false;
     let mut moves = Moves { shown: 0, at: Instant::now() };
+    let begun = Instant::now();
+    let mut poor_at: Option<Instant> = None;
     while !role.is_cancelled() {
         let deficit = shared.views.read().perpetuals().pools().deficit != 0;
         if let Some(change) = apart.look(&shared.agreement) {
@@ -439,11 +453,19 @@ fn watch(
                 led.upstream.hand_over(None);
             }
             if let Some(to) = led.upstream.take_transfer() {
-                hand_over(&shared, led, Some(to));
-                if !led.link.is_lost() {
+                let is_lost = try_to_hand_over(&shared, led, Some(to));
+                if !is_lost {
                     tracing::warn!(to, "the member did not come to lead: this one leads on");
-                    shared.phase.set(EngineState::Running);
                 }
+            }
+            // Here only what frees or ends something is taken; another may have room, and a second engine.
+            // What stops every second engine must not have the lead go round.
+            let has_stopped = stages.follower.is_failed() && begun.elapsed() >= POOR;
+            let is_poor = has_stopped || stages.journal.pressure() != Pressure::None;
+            if is_poor && poor_at.is_none_or(|at| at.elapsed() >= POOR) {
+                poor_at = Some(Instant::now());
+                tracing::warn!("this member can lead no longer as it should: another one is to lead");
+                try_to_hand_over(&shared, led, None);
             }
         }
         std::thread::sleep(WATCH);

@@ -169,6 +169,12 @@ impl Upstream for Running {
             "1 while this member is too far behind and fetches the files of another",
             u8::from(told.is_fetching),
         );
+        let doubts = self.counted.lock().as_ref().and_then(|sums| Some(sums.try_lock()?.doubt().is_some()));
+        page.gauge(
+            "ringside_cluster_differs",
+            "1 while this member's engine told something else than the leader's, and it is not known who is right",
+            u8::from(doubts == Some(true)),
+        );
         let connected = self.mesh.members().iter().filter(|member| self.mesh.is_connected(member.id)).count();
         page.gauge(
             "ringside_cluster_connected",
