@@ -670,7 +670,9 @@ impl Outbox {
 impl Sink for Outbox {
     #[inline]
     fn exchange(&mut self, other: &mut Outbox) -> bool {
-        std::mem::swap(self, other);
+        // Swapped it would go word by word.
+        let none = Outbox { events: Vec::new(), len: 0 };
+        *self = std::mem::replace(other, std::mem::replace(self, none));
         true
     }
 

@@ -181,17 +181,41 @@ impl Book {
     /// Puts an order last in the queue of its price. The record in `slot` is complete but for its place in the book.
     #[inline(always)]
     pub(crate) fn rest(&mut self, orders: &mut Orders, slot: u32) -> Mutation {
-        let order = *orders.pool.get(slot);
+        let order = orders.pool.get(slot);
         let key = self.key(order.traits.side(), order.price);
-        self.queue(orders, slot, order, key)
+        self.queue_there(orders, slot, key)
     }
 
     /// Writes an order to its slot, last in the queue of its price. `key` is that of its price on its side.
     #[inline(always)]
     pub(crate) fn queue(&mut self, orders: &mut Orders, slot: u32, mut order: Order, key: u64) -> Mutation {
+        let Orders { pool, levels, .. } = orders;
+        let (level, previous, mutation) = self.join(levels, slot, &order, key);
+        (order.next, order.previous, order.level) = (NONE, previous, level);
+        let slab = pool.slab();
+        slab[slot as usize] = order;
+        slab[previous as usize].next = slot;
+        mutation
+    }
+
+    /// Puts an order, whose record in `slot` is complete but for its place in the book, last in the queue of its price. `key` is that
+    /// of its price on its side.
+    #[inline(always)]
+    pub(crate) fn queue_there(&mut self, orders: &mut Orders, slot: u32, key: u64) -> Mutation {
+        let Orders { pool, levels, .. } = orders;
+        let slab = pool.slab();
+        let order = &mut slab[slot as usize];
+        let (level, previous, mutation) = self.join(levels, slot, order, key);
+        (order.next, order.previous, order.level) = (NONE, previous, level);
+        slab[previous as usize].next = slot;
+        mutation
+    }
+
+    /// Makes an order the last of the level of its price: that level's handle, and the order before it.
+    #[inline(always)]
+    fn join(&mut self, levels: &mut Levels, slot: u32, order: &Order, key: u64) -> (u32, u32, Mutation) {
         let update = self.next_update();
         self.update = update;
-        let Orders { pool, levels, .. } = orders;
         let (side, price) = (order.traits.side(), order.price);
         let (handle, level) = self.side_mut(side).enter(levels, key, price);
         let (head, tail) = (level.head, level.tail);
@@ -200,13 +224,7 @@ impl Book {
         // Fewer than 2^32 quantities of 63 bits.
         let total = level.total.wrapping_add(i128::from(order.remaining));
         level.total = total;
-        order.next = NONE;
-        order.previous = tail;
-        order.level = handle;
-        let slab = pool.slab();
-        slab[slot as usize] = order;
-        slab[tail as usize].next = slot;
-        Mutation { side, price, total, update }
+        (handle, tail, Mutation { side, price, total, update })
     }
 
     /// Takes an order out of its queue; the record stays with the caller.

@@ -211,7 +211,8 @@ impl HotAccount {
     /// Counts traded value for its volumes; how much of it: they end at what a word holds.
     #[inline(always)]
     pub(crate) fn count_traded(&mut self, value: Money) -> Money {
-        let value = value.min(Money::MAX.saturating_sub(self.volume_30));
+        // They are never below 0.
+        let value = value.min(Money::MAX - self.volume_30);
         self.volume += value;
         self.volume_30 += value;
         value

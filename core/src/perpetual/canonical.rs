@@ -174,6 +174,7 @@ impl Perpetual {
                 perpetual.state.watch_anew(account);
             }
         }
+        perpetual.state.pools_are_told();
         Ok(perpetual)
     }
 
@@ -202,7 +203,7 @@ impl Perpetual {
             }
             *state.holdings[index].get_mut(account) = holding;
             state.accounts.get_mut(account).markets[index / 64] |= 1 << (index % 64);
-            state.enlist(account, index, 0);
+            state.symbols[index].enlist(account, 0, holding.quantity);
         }
         let symbol = &state.symbols[index];
         if [symbol.contract_range, symbol.mark_range] != [Range::EMPTY; 2] {

@@ -20,7 +20,7 @@ pub(crate) struct EventWriter {
     is_lent: bool,
     /// Between start and end of a command that keeps them.
     are_kept: bool,
-    /// As the command found them.
+    /// As they were told last, or as a snapshot has them.
     ledger: VenueLedger,
     fund: Money,
 }
@@ -64,6 +64,14 @@ impl EventWriter {
         self.count = self.count.wrapping_add(1);
     }
 
+    /// Tells a cross wallet; the fund's waits for the end of the command.
+    #[inline(always)]
+    pub(crate) fn wallet(&mut self, account: AccountId, wallet: Money) {
+        if account != FEE_ACCOUNT {
+            self.emit(PerpetualWallet { account, reserved: 0, wallet });
+        }
+    }
+
     /// Tells a level's new total.
     #[inline]
     pub(crate) fn mutated(&mut self, index: usize, mutation: Mutation) {
@@ -91,10 +99,8 @@ impl State {
         (sequence, time_ns): (Sequence, i64),
         emitter: &mut Emitter<'_, S>,
     ) {
-        let fund = self.wallet(FEE_ACCOUNT);
         let writer = &mut self.writer;
-        (writer.sequence, writer.time_ns, writer.ledger, writer.fund) =
-            (sequence, time_ns, self.ledger, fund);
+        (writer.sequence, writer.time_ns) = (sequence, time_ns);
         writer.is_lent = emitter.lend(&mut writer.events);
         (writer.are_kept, writer.count) = (true, 0);
         if !writer.is_lent {
@@ -109,12 +115,9 @@ impl State {
         writer.emit(position_event((account, index), &symbols[index], (record, holding)));
     }
 
-    /// Tells a cross wallet; the fund's waits for the end of the command.
+    /// See [`EventWriter::wallet`].
     pub(crate) fn tell_wallet(&mut self, account: AccountId) {
-        if account != FEE_ACCOUNT {
-            let wallet = self.wallet(account);
-            self.writer.emit(PerpetualWallet { account, reserved: 0, wallet });
-        }
+        self.writer.wallet(account, self.accounts.get(account).wallet);
     }
 
     /// Tells what the command as a whole changed.
@@ -135,6 +138,12 @@ impl State {
         if self.ledger != self.writer.ledger {
             self.writer.emit(ledger_event(&self.ledger));
         }
+        self.pools_are_told();
+    }
+
+    /// Whoever follows knows the pools as they are.
+    pub(crate) fn pools_are_told(&mut self) {
+        (self.writer.ledger, self.writer.fund) = (self.ledger, self.wallet(FEE_ACCOUNT));
     }
 }
 

@@ -48,31 +48,37 @@ impl Symbol {
     /// Stop, activation and attached prices, and the callback.
     #[inline(always)]
     pub(crate) fn check_stops(&self, order: &Details, attached: [Price; 2]) -> Result<(), Reject> {
-        if order.order_type.is_conditional() || attached != [0; 2] {
-            self.check_stop_prices(order, attached)
+        let &Details { order_type, stop_price, callback_rate, .. } = order;
+        if order_type.is_conditional() || attached != [0; 2] {
+            self.check_stop_prices(order_type, (stop_price, callback_rate), attached)
         } else {
             Ok(())
         }
     }
 
     #[inline(never)]
-    fn check_stop_prices(&self, order: &Details, attached: [Price; 2]) -> Result<(), Reject> {
+    fn check_stop_prices(
+        &self,
+        order_type: Type,
+        (stop_price, callback_rate): (Price, u32),
+        attached: [Price; 2],
+    ) -> Result<(), Reject> {
         let as_stop = |price: Price, invalid: Reject| match self.check_price(price) {
             Err(Reject::InvalidPrice) => Err(invalid),
             Err(Reject::PriceAboveMaximum) => Err(Reject::StopPriceAboveMaximum),
             other => other,
         };
-        match order.order_type {
+        match order_type {
             Type::TrailingStopMarket => {
-                if order.stop_price != 0 {
-                    as_stop(order.stop_price, Reject::InvalidActivationPrice)?;
+                if stop_price != 0 {
+                    as_stop(stop_price, Reject::InvalidActivationPrice)?;
                 }
-                if !is_callback(order.callback_rate.into()) {
+                if !is_callback(callback_rate.into()) {
                     return Err(Reject::InvalidCallback);
                 }
             }
             Type::Limit | Type::Market | Type::Liquidation => {}
-            _ => as_stop(order.stop_price, Reject::InvalidStopPrice)?,
+            _ => as_stop(stop_price, Reject::InvalidStopPrice)?,
         }
         for price in attached.into_iter().filter(|&price| price != 0) {
             as_stop(price, Reject::InvalidStopPrice)?;

@@ -335,10 +335,15 @@ impl Symbol {
             || matches!(self.set, PerpetualState::Halted | PerpetualState::Closed)
     }
 
-    /// Counts a position that was `before` as what it is `now`.
-    #[inline]
-    pub(crate) fn count_open(&mut self, before: Quantity, now: Quantity) {
+    /// Keeps the set of holders, and what is open, in step with a position that was `before` and is `now`.
+    #[inline(always)]
+    pub(crate) fn enlist(&mut self, account: AccountId, before: Quantity, now: Quantity) {
         self.open_interest += i128::from(now.max(0)) - i128::from(before.max(0));
+        if before == 0 && now != 0 {
+            self.holders.insert(account);
+        } else if before != 0 && now == 0 {
+            self.holders.remove(account);
+        }
     }
 
     /// Whether so much is open here that nothing may open more: with one order more than this, the largest there is, the

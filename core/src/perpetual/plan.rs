@@ -2,6 +2,8 @@
 //! between commands: each plan begins anew.
 
 use super::account::{HotAccount, HotHolding};
+use super::mode_of;
+use crate::command::MarginMode;
 use crate::ids::{AccountId, OrderId};
 use crate::matching::Meeting;
 use crate::memory::Pages;
@@ -15,8 +17,6 @@ pub(crate) struct PlannedFill {
     pub(crate) meeting: Meeting,
     /// The `reason` for which a resting order ends that is not filled, or the arriving one stops.
     pub(crate) why: u8,
-    /// Self-trade prevention keeps the two apart.
-    pub(crate) is_prevented: bool,
     /// Of a fill; zeros elsewhere.
     pub(crate) costs: Costs,
 }
@@ -41,6 +41,10 @@ pub(crate) struct PartyOutcome {
     pub(crate) holding: HotHolding,
     /// A fill is its own.
     pub(crate) has_traded: bool,
+    /// Its position here is isolated, or comes to be; no fill changes that.
+    pub(crate) is_isolated: bool,
+    /// It is not, and this is the only market that the account has touched.
+    pub(crate) is_simple: bool,
 }
 
 /// See the module.
@@ -96,17 +100,36 @@ impl Plan {
         self.parties.get(place).is_some_and(|party| party.account == account).then_some(place)
     }
 
-    /// Adds an account that is none of the parties, as it is; its place.
+    /// Adds an account that is none of the parties, as it is in a market; its place.
     #[inline(always)]
-    pub(crate) fn add(&mut self, account: AccountId, record: &HotAccount, holding: &HotHolding) -> usize {
-        let (index, place) = (account as usize, self.parties.len());
-        if self.places.len() <= index {
-            self.places.resize(index + 4096, 0);
+    pub(crate) fn add(
+        &mut self,
+        (account, index): (AccountId, usize),
+        record: &HotAccount,
+        holding: &HotHolding,
+    ) -> usize {
+        let place = self.parties.len();
+        if self.places.len() <= account as usize {
+            self.places.resize(account as usize + 4096, 0);
         }
-        self.places[index] = place as u32;
+        self.places[account as usize] = place as u32;
+        let is_isolated = mode_of(record, holding) == MarginMode::Isolated;
+        let is_simple = !is_isolated && record.is_alone_in(index);
         // Made where it stays: pushed, it would be copied there.
-        let party = || PartyOutcome { account, record: *record, holding: *holding, has_traded: false };
-        self.parties.extend(std::iter::once_with(party));
+        self.parties.extend(std::iter::once_with(|| PartyOutcome {
+            account,
+            record: *record,
+            holding: *holding,
+            has_traded: false,
+            is_isolated,
+            is_simple,
+        }));
         place
+    }
+
+    /// Adds a meeting, made where it stays.
+    #[inline(always)]
+    pub(crate) fn note(&mut self, planned: impl FnOnce() -> PlannedFill) {
+        self.meetings.extend(std::iter::once_with(planned));
     }
 }

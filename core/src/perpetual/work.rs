@@ -78,6 +78,12 @@ impl Default for Work {
 }
 
 impl Work {
+    /// Whether positions have an hour to pay, or a market to leave.
+    #[inline(always)]
+    pub(crate) fn has_dues(&self) -> bool {
+        (self.unpaid | self.closing) != 0
+    }
+
     /// Takes a unit, if one is left.
     pub(crate) fn take(&mut self) -> bool {
         let is_left = self.left > 0;

@@ -148,7 +148,6 @@ impl State {
         let holding = self.touch(account, index);
         (holding.quantity, holding.cost, holding.open_fees, holding.isolated) = (0, 0, 0, 0);
         holding.realised += amount;
-        self.enlist(account, index, before.quantity);
         self.resize(account, index, before.quantity);
         // An isolated position loses what it was given, and no more.
         let lacked = (amount + before.isolated).min(0).saturating_neg();

@@ -47,9 +47,11 @@ impl Perpetual {
     ) -> Option<NonZeroU8> {
         let Perpetual { books, orders, state, plan } = self;
         let Plan { meetings, parties, .. } = plan;
-        for party in parties.iter().filter(|party| party.has_traded) {
-            // Nobody who owes is among them; who holds nothing yet pays nothing for an hour that is fixed.
-            state.settle_first(party.account);
+        if state.work.has_dues() {
+            for party in parties.iter().filter(|party| party.has_traded) {
+                // Nobody who owes is among them; who holds nothing yet pays nothing for an hour that is fixed.
+                state.settle_first(party.account);
+            }
         }
         let mut writing =
             Writing { state, index, slot, role, planned: meetings.iter(), now: None, stopped: None };
@@ -143,7 +145,7 @@ impl State {
             writer.emit(position_event((account, index), &symbols[index], (now, holding)));
         }
         if wallet != record.wallet {
-            self.tell_wallet(account);
+            writer.wallet(account, record.wallet);
         }
         self.settle_in(account, index, before.0);
     }
@@ -184,9 +186,9 @@ impl Settlement for Writing<'_> {
     fn meet(&mut self, taker: &Taker, maker: &Order) -> Option<Meeting> {
         let planned = self.planned.next()?;
         self.now = Some(planned);
-        let &PlannedFill { order, meeting, why, is_prevented, .. } = planned;
+        let &PlannedFill { order, meeting, why, .. } = planned;
         assert!(order == maker.id, "the book has whom the plan met");
-        if is_prevented {
+        if why == reason::SELF_TRADE {
             self.prevented(taker, maker, meeting);
         } else if let Meeting::StopTaker(_) = meeting {
             self.stopped = NonZeroU8::new(why);
@@ -267,13 +269,13 @@ impl Settlement for Writing<'_> {
     fn expire(&mut self, _: &Order, _: u32) {}
 
     fn leave(&mut self, orders: &mut Orders, slot: u32) {
-        let &PlannedFill { meeting, why, is_prevented, .. } = self.now();
+        let &PlannedFill { meeting, why, .. } = self.now();
         let ends = match meeting {
             Meeting::Fill(_) if self.state.details[slot as usize].is_shortened => {
                 Some((PerpetualStatus::Expired, reason::REDUCE_ONLY))
             }
             Meeting::Fill(_) => None,
-            _ if is_prevented => Some((PerpetualStatus::ExpiredInMatch, why)),
+            _ if why == reason::SELF_TRADE => Some((PerpetualStatus::ExpiredInMatch, why)),
             _ => Some((PerpetualStatus::Expired, why)),
         };
         if let Some((status, why)) = ends {

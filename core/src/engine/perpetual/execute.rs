@@ -5,13 +5,12 @@ use super::commit::reason;
 use super::orders::place_of;
 use super::plan::{Arrival, Purpose};
 use crate::book::side::EMPTY;
-use crate::command::{PerpetualOrderType, PerpetualStatus, SelfTradePrevention, Side};
+use crate::command::{PerpetualOrderType, PerpetualStatus};
 use crate::event::Execution;
-use crate::ids::{AccountId, MarketId, OrderId};
 use crate::matching::{Ending, Taker};
 use crate::money::Quantity;
 use crate::perpetual::Perpetual;
-use crate::perpetual::order::Stage;
+use crate::perpetual::order::{Details, Stage};
 use std::num::NonZeroU8;
 
 /// On whose behalf an order runs.
@@ -29,21 +28,8 @@ impl Role {
     }
 }
 
-/// See [`Perpetual::trade`].
+/// What is left of an order that traded, whether it was stopped, and the `reason` for which it was, if that is one.
 type Traded = (Quantity, Option<Ending>, Option<NonZeroU8>);
-
-/// Terms of an order that runs.
-#[derive(Clone, Copy)]
-struct Arrived {
-    id: OrderId,
-    account: AccountId,
-    market: MarketId,
-    side: Side,
-    order_type: PerpetualOrderType,
-    is_immediate: bool,
-    self_trade: SelfTradePrevention,
-    open: Quantity,
-}
 
 impl Perpetual {
     /// Runs the order in a slot. Its events before the match are out already. One of a liquidation stays open: what the book does not
@@ -53,21 +39,15 @@ impl Perpetual {
         details.stage = Stage::Running;
         details.reservation = admission.reservation;
         details.reserved_quantity = admission.reserved_quantity;
-        // What is asked of it while it trades; not all of it, which is long.
-        let details = Arrived {
-            id: details.id,
-            account: details.account,
-            market: details.market,
-            side: details.side,
-            order_type: details.order_type,
-            is_immediate: details.is_immediate(),
-            self_trade: details.self_trade,
-            open: details.quantity - details.filled,
-        };
-        let index = place_of(details.market);
-        let (remaining, ending, stopped) = self.trade(slot, details, admission, role);
+        let (index, side, open) = (place_of(details.market), details.side, details.quantity - details.filled);
+        let (is_immediate, is_market) =
+            (details.is_immediate(), details.order_type == PerpetualOrderType::Market);
+        let trades = self.meets(index, side, admission.limit)
+            && (role.liquidates() || self.state.symbols[index].matches());
+        let (remaining, ending, stopped) =
+            if trades { self.sweep(slot, open, admission, role) } else { (open, None, None) };
         if stopped.is_some_and(|why| why.get() == reason::BAND) {
-            let binds = &mut self.state.symbols[index].binds_ms[details.side as usize & 1];
+            let binds = &mut self.state.symbols[index].binds_ms[side as usize & 1];
             if *binds == 0 {
                 *binds = self.state.now_ms;
             }
@@ -81,37 +61,25 @@ impl Perpetual {
         if ending.is_none() && stopped.is_none() && self.is_remainder(index, slot, remaining) {
             return self.finish(slot);
         }
-        let is_immediate = details.is_immediate;
         let (status, why) = match (ending, stopped) {
             (Some(Ending::SelfTrade), _) if is_immediate => {
                 (PerpetualStatus::ExpiredInMatch, reason::IMMEDIATE_SELF_TRADE)
             }
             (Some(Ending::SelfTrade), _) => (PerpetualStatus::ExpiredInMatch, reason::SELF_TRADE),
             (_, Some(why)) => (PerpetualStatus::Expired, why.get()),
-            _ if details.order_type == PerpetualOrderType::Market => {
-                (PerpetualStatus::Expired, reason::MARKET)
-            }
+            _ if is_market => (PerpetualStatus::Expired, reason::MARKET),
             _ if is_immediate => (PerpetualStatus::Expired, reason::IMMEDIATE),
-            _ => return self.rest(slot, remaining),
+            _ => return self.rest(index, slot, remaining),
         };
         self.end(slot, status, Execution::Expired, why);
     }
 
-    /// Trades the order in a slot: it is planned, unless it was when it was judged, and committed, at once unless somebody it meets
-    /// has to pay before. What is left of it, whether it was stopped, and the `reason` for which it was, if that is one.
-    #[inline(always)]
-    fn trade(&mut self, slot: u32, order: Arrived, admission: &Admission, role: Role) -> Traded {
-        let index = place_of(order.market);
-        let trades = self.meets(index, order.side, admission.limit)
-            && (role.liquidates() || self.state.symbols[index].matches());
-        if trades { self.sweep(slot, order, admission, role) } else { (order.open, None, None) }
-    }
-
-    /// The same of one that meets the other side.
+    /// Trades the order in a slot, of which `open` is to trade and which meets the other side: it is planned, unless it was when it was
+    /// judged, and committed, at once unless somebody it meets has to pay before.
     #[inline(never)]
-    fn sweep(&mut self, slot: u32, order: Arrived, admission: &Admission, role: Role) -> Traded {
+    fn sweep(&mut self, slot: u32, open: Quantity, admission: &Admission, role: Role) -> Traded {
         let Admission { limit, mut is_planned, .. } = *admission;
-        let Arrived { id, account, market, side, self_trade, open, .. } = order;
+        let Details { id, account, market, side, self_trade, .. } = self.state.details[slot as usize];
         let index = place_of(market);
         // How far it goes the plan says.
         let any = EMPTY - 1;

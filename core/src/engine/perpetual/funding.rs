@@ -112,7 +112,7 @@ impl State {
     /// it.
     #[inline(always)]
     pub(crate) fn settle_first(&mut self, account: AccountId) {
-        if (self.work.unpaid | self.work.closing) != 0 && account < self.accounts_count {
+        if self.work.has_dues() && account < self.accounts_count {
             self.pay_first(account);
             self.close_first(account);
         }
@@ -121,7 +121,7 @@ impl State {
     /// Whether an account has an hour to pay, or positions in markets that close.
     #[inline(always)]
     pub(super) fn is_behind(&self, account: AccountId) -> bool {
-        (self.work.unpaid | self.work.closing) != 0 && self.has_dues(account)
+        self.work.has_dues() && self.has_dues(account)
     }
 
     #[cold]

@@ -1,8 +1,8 @@
 //! The life of an order beside the match: it enters the tables, rests, shrinks, ends, and takes its attached orders with it.
 
 use super::commit::reason;
-use crate::book::Orders;
 use crate::book::pool::NONE;
+use crate::book::{Book, Mutation, Orders};
 use crate::command::{
     ClientOrder, PerpetualOrderType as Type, PerpetualStatus, PerpetualTimeInForce, SelfTradePrevention,
     Side, TimeInForce, WorkingType, order_flag,
@@ -12,10 +12,12 @@ use crate::ids::{AccountId, FIRST_PERPETUAL, MarketId, OrderId, TradeId};
 use crate::money::{Money, Price, Quantity};
 use crate::order::{Order, Traits};
 use crate::perpetual::account::Holding;
+use crate::perpetual::client_order_ids::ClientOrderIds;
 use crate::perpetual::event_writer::EventWriter;
 use crate::perpetual::market::{Range, Symbol};
 use crate::perpetual::order::{Details, Stage};
-use crate::perpetual::triggers::{Fresh, Triggers, stop_of};
+use crate::perpetual::order_index::OrderIndex;
+use crate::perpetual::triggers::{Dates, Fresh, Triggers, stop_of};
 use crate::perpetual::{Perpetual, State, id_of, markets_in};
 
 /// Index of a market that exists.
@@ -88,33 +90,29 @@ impl Perpetual {
 
     /// Puts an order into the book with what it has left, and into its bucket.
     #[inline(always)]
-    pub(crate) fn rest(&mut self, slot: u32, remaining: Quantity) {
-        self.queue(slot, remaining);
-        let State { details, accounts, holdings, writer, .. } = &mut self.state;
-        let details = &details[slot as usize];
-        if !details.is(order_flag::REDUCE_ONLY) {
-            let index = place_of(details.market);
+    pub(crate) fn rest(&mut self, index: usize, slot: u32, remaining: Quantity) {
+        let Perpetual { books, orders, state, .. } = self;
+        let State { details, accounts, holdings, symbols, writer, .. } = state;
+        let details = &mut details[slot as usize];
+        let holding = holdings[index].get_mut(details.account);
+        writer.mutated(index, details.queue(&mut books[index], orders, slot, remaining));
+        if details.is(order_flag::REDUCE_ONLY) {
+            details.bind(&mut symbols[index], holding);
+        } else {
             accounts.get_mut(details.account).touch(index);
-            details.reserve(holdings[index].get_mut(details.account), remaining, writer);
+            details.reserve(holding, remaining, writer);
         }
     }
 
-    /// Puts an order into the book.
-    #[inline(always)]
-    pub(crate) fn queue(&mut self, slot: u32, remaining: Quantity) {
+    /// Puts an order of a snapshot, whose buckets are there, into the book.
+    pub(crate) fn rest_again(&mut self, slot: u32, remaining: Quantity) {
         let Perpetual { books, orders, state, .. } = self;
         let details = &mut state.details[slot as usize];
-        details.stage = Stage::Resting;
-        let (index, side) = (place_of(details.market), details.side);
-        let quantity = details.filled + remaining;
-        let order = Order { remaining, quantity, price: details.price, ..*orders.pool.get(slot) };
-        let book = &mut books[index];
-        let mutation = book.queue(orders, slot, order, book.key(side, order.price));
+        let index = place_of(details.market);
+        details.queue(&mut books[index], orders, slot, remaining);
         if details.is(order_flag::REDUCE_ONLY) {
-            state.symbols[index].reducing[side as usize & 1] += 1;
-            state.holdings[index].get_mut(details.account).bound += 1;
+            details.bind(&mut state.symbols[index], state.holdings[index].get_mut(details.account));
         }
-        state.writer.mutated(index, mutation);
     }
 
     /// Takes an order out of the book, if it is in; it stays in the tables.
@@ -122,16 +120,9 @@ impl Perpetual {
     pub(crate) fn remove_from_book(&mut self, slot: u32) {
         let Perpetual { books, orders, state: State { details, holdings, symbols, writer, .. }, .. } = self;
         let details = &mut details[slot as usize];
-        if details.stage != Stage::Resting {
-            return;
-        }
         let index = place_of(details.market);
         let holding = holdings[index].get_mut(details.account);
-        let remaining = orders.open(slot);
-        writer.mutated(index, books[index].take_out(orders, slot));
-        details.rebook(holding, (remaining, 0), writer);
-        details.unbind(&mut symbols[index], holding);
-        details.stage = Stage::Running;
+        details.leave_book(&mut books[index], orders, slot, (&mut symbols[index], holding), writer);
     }
 
     /// Ends an open order for its owner, who wants its attached orders to end as well.
@@ -157,8 +148,7 @@ impl Perpetual {
         let details = &self.state.details[slot as usize];
         self.state.writer.emit(details.event(status, execution, why, 0));
         self.state.unwatch(slot, false);
-        self.remove_from_book(slot);
-        self.complete(slot);
+        self.leave(slot);
     }
 
     /// Ends an order as filled of which less than a lot is left (`risk.md` 17). Its attached orders stay, as of any that is
@@ -166,8 +156,22 @@ impl Perpetual {
     pub(crate) fn finish(&mut self, slot: u32) {
         let details = &self.state.details[slot as usize];
         self.state.writer.emit(details.event(PerpetualStatus::Filled, Execution::Expired, reason::NONE, 0));
-        self.remove_from_book(slot);
-        self.complete(slot);
+        self.leave(slot);
+    }
+
+    /// Takes an order that ended out of the book, if it is in, and out of every table, and gives its slot back.
+    #[inline(always)]
+    fn leave(&mut self, slot: u32) {
+        let Perpetual { books, orders, state, .. } = self;
+        let State { details, holdings, symbols, writer, order_index, client_order_ids, dates, .. } = state;
+        let details = &mut details[slot as usize];
+        let index = place_of(details.market);
+        let holding = holdings[index].get_mut(details.account);
+        details.leave_book(&mut books[index], orders, slot, (&mut symbols[index], holding), writer);
+        if !details.is_fleeting() {
+            details.strike(orders, slot, holding, Tables { order_index, client_order_ids, dates });
+        }
+        orders.pool.give(slot);
     }
 
     /// See [`crate::perpetual::market::Symbol::is_remainder`].
@@ -339,6 +343,13 @@ impl Named {
     }
 }
 
+/// Where an open order is found by its id, its name and its date.
+struct Tables<'a> {
+    order_index: &'a mut OrderIndex,
+    client_order_ids: &'a mut ClientOrderIds,
+    dates: &'a mut Dates,
+}
+
 impl Details {
     /// Lowers what it has open in the bucket of its side from `before` to `after`, and tells it.
     #[inline(always)]
@@ -362,6 +373,54 @@ impl Details {
         let Some(bucket) = bucket else { unreachable!("sums of accepted orders") };
         holding.set_bucket(self.side, bucket);
         writer.emit(holding.exposure_event(self.account, self.market));
+    }
+
+    /// Comes into a book with `remaining` open.
+    #[inline(always)]
+    fn queue(&mut self, book: &mut Book, orders: &mut Orders, slot: u32, remaining: Quantity) -> Mutation {
+        self.stage = Stage::Resting;
+        let record = orders.pool.get_mut(slot);
+        (record.remaining, record.price, record.quantity) = (remaining, self.price, self.filled + remaining);
+        book.queue_there(orders, slot, book.key(self.side, self.price))
+    }
+
+    /// Leaves the book, if it is in, and its bucket.
+    #[inline(always)]
+    fn leave_book(
+        &mut self,
+        book: &mut Book,
+        orders: &mut Orders,
+        slot: u32,
+        (symbol, holding): (&mut Symbol, &mut Holding),
+        writer: &mut EventWriter,
+    ) {
+        if self.stage != Stage::Resting {
+            return;
+        }
+        let remaining = orders.open(slot);
+        writer.mutated(place_of(self.market), book.take_out(orders, slot));
+        self.rebook(holding, (remaining, 0), writer);
+        self.unbind(symbol, holding);
+        self.stage = Stage::Running;
+    }
+
+    /// Leaves every table, neither resting nor waiting.
+    #[inline(always)]
+    fn strike(&mut self, orders: &mut Orders, slot: u32, holding: &mut Holding, tables: Tables<'_>) {
+        self.stage = Stage::Running;
+        holding.orders.unlink(orders, slot);
+        tables.order_index.remove(self.id);
+        tables.client_order_ids.remove(self.name);
+        if self.good_till_ms != 0 {
+            tables.dates.orders.ended(|_, id| tables.order_index.find(id).is_some());
+        }
+    }
+
+    /// Resting and reduce-only, it counts.
+    #[inline(always)]
+    fn bind(&self, symbol: &mut Symbol, holding: &mut Holding) {
+        symbol.reducing[self.side as usize & 1] += 1;
+        holding.bound += 1;
     }
 
     /// Resting and reduce-only, it counts no longer.
@@ -549,13 +608,8 @@ impl State {
     fn strike(&mut self, orders: &mut Orders, slot: u32) {
         let State { details, holdings, order_index, client_order_ids, dates, .. } = self;
         let details = &mut details[slot as usize];
-        details.stage = Stage::Running;
-        holdings[place_of(details.market)].get_mut(details.account).orders.unlink(orders, slot);
-        order_index.remove(details.id);
-        client_order_ids.remove(details.name);
-        if details.good_till_ms != 0 {
-            dates.orders.ended(|_, id| order_index.find(id).is_some());
-        }
+        let holding = holdings[place_of(details.market)].get_mut(details.account);
+        details.strike(orders, slot, holding, Tables { order_index, client_order_ids, dates });
     }
 
     /// Lets the attached orders of an order grow to what it has filled.

@@ -128,6 +128,26 @@ fn size_of_order(
     symbol.check_quantity(quantity, has_price)
 }
 
+/// Stop price and extreme of an order that waits: it would not fire at once, and a trailing order gets its activation price.
+#[inline(never)]
+fn trigger_of(
+    (order_type, side, callback_rate): (Type, Side, u32),
+    stop_price: Price,
+    watched: Price,
+) -> Result<(Price, Price), Reject> {
+    match condition(order_type) {
+        Some(condition) if fires(condition, side, stop_price, Range::of(watched)) => {
+            Err(Reject::ImmediateTrigger)
+        }
+        Some(_) => Ok((stop_price, 0)),
+        None => {
+            let activation = (stop_price != 0).then_some(stop_price);
+            let trailing = Trailing::new(side, activation, callback_rate.into(), watched);
+            trailing.map(|it| (it.activation, it.extreme)).ok_or(Reject::ImmediateTrigger)
+        }
+    }
+}
+
 impl Perpetual {
     /// See [`PlacePerpetual`]; the id of the order, 0 for a test.
     #[inline(never)]
@@ -239,7 +259,9 @@ impl Perpetual {
         };
         let is_test = place.flags & order_flag::TEST != 0;
         if waits && !is_test {
-            state.check_trigger(index, details, symbol.watched(details.working_type))?;
+            let watched = symbol.watched(details.working_type);
+            let of = (details.order_type, details.side, details.callback_rate);
+            (details.stop_price, details.extreme) = trigger_of(of, details.stop_price, watched)?;
         }
         let runs = !waits && !is_unresolved;
         let admission = if runs { self.judge_new(index, place, details, leverage)? } else { None };
@@ -268,7 +290,9 @@ impl Perpetual {
         if place.flags & order_flag::TEST != 0 {
             return Ok(None);
         }
-        self.state.check_attached(index, details, place)?;
+        if has_attached(place) {
+            self.state.check_attached(index, details, place)?;
+        }
         judged.map(Some)
     }
 
@@ -455,26 +479,8 @@ impl State {
             || waiting < self.accounts.get(account).wallet / ARMED_FOR
     }
 
-    /// It would not fire at once; a trailing order gets its activation price.
-    fn check_trigger(&self, _: usize, order: &mut Details, watched: Price) -> Result<(), Reject> {
-        match condition(order.order_type) {
-            Some(condition) if fires(condition, order.side, order.stop_price, Range::of(watched)) => {
-                Err(Reject::ImmediateTrigger)
-            }
-            Some(_) => Ok(()),
-            None => {
-                let activation = (order.stop_price != 0).then_some(order.stop_price);
-                let callback = order.callback_rate.into();
-                let trailing = Trailing::new(order.side, activation, callback, watched)
-                    .ok_or(Reject::ImmediateTrigger)?;
-                (order.stop_price, order.extreme) = (trailing.activation, trailing.extreme);
-                Ok(())
-            }
-        }
-    }
-
     /// Attached prices stand on the right side of the order's price.
-    #[inline(always)]
+    #[inline]
     fn check_attached(&self, index: usize, order: &Details, place: &PlacePerpetual) -> Result<(), Reject> {
         let price = if order.price == 0 { self.mark(index) } else { order.price };
         let (profit, loss) = (place.take_profit, place.stop_loss);

@@ -6,13 +6,13 @@ use super::admission::facing;
 use super::commit::reason;
 use super::execute::Role;
 use super::position_change::PositionChange;
-use crate::command::{MarginMode, PerpetualParameter, SelfTradePrevention, Side, order_flag};
+use crate::command::{PerpetualParameter, SelfTradePrevention, Side, order_flag};
 use crate::ids::{AccountId, FEE_ACCOUNT};
 use crate::matching::{Ending, Meeting, Step, walk};
 use crate::money::{Money, Price, Quantity};
 use crate::order::Order;
 use crate::perpetual::plan::{Costs, PartyOutcome, Plan, PlannedFill};
-use crate::perpetual::{Perpetual, State, mode_of};
+use crate::perpetual::{Perpetual, State};
 use crate::risk::perpetual::band::Band;
 use crate::risk::perpetual::bankruptcy::{DistressedPosition, liquidation_fee, room};
 use crate::risk::perpetual::{fee, reduce_only, units};
@@ -132,11 +132,8 @@ impl Planning<'_> {
     fn meet(&mut self, slot: u32, maker: &Order) -> Step {
         let mut open = maker.remaining;
         loop {
-            let Some(planned) = self.judge(slot, maker, open) else { return Step::Stop };
-            if self.purpose != Purpose::Value {
-                self.plan.meetings.push(planned);
-            }
-            match planned.meeting {
+            let Some(meeting) = self.judge(slot, maker, open) else { return Step::Stop };
+            match meeting {
                 Meeting::Fill(quantity) => {
                     self.left -= quantity;
                     open -= quantity;
@@ -153,14 +150,12 @@ impl Planning<'_> {
         }
     }
 
-    /// Judges a meeting with a resting order that has `open` left; `None` where its account is behind, and is waited for, or the value
-    /// of what is offered is too large.
+    /// Plans what a meeting with a resting order comes to that has `open` left; `None` where its account is behind, and is waited for,
+    /// or the value of what is offered is too large.
     #[inline(always)]
-    fn judge(&mut self, slot: u32, maker: &Order, open: Quantity) -> Option<PlannedFill> {
-        let (order, is_prevented, costs) = (maker.id, false, Costs::default());
-        let ends = |meeting, why| Some(PlannedFill { order, meeting, why, is_prevented, costs });
+    fn judge(&mut self, slot: u32, maker: &Order, open: Quantity) -> Option<Meeting> {
         if self.band.is_some_and(|band| !band.admits(maker.price)) {
-            return ends(Meeting::StopTaker(Ending::Spent), reason::BAND);
+            return Some(self.unfilled(maker, Meeting::StopTaker(Ending::Spent), reason::BAND));
         }
         let mode = self.arrival.self_trade;
         if mode != SelfTradePrevention::None && self.is_one_party(maker.account) {
@@ -169,8 +164,7 @@ impl Planning<'_> {
                 SelfTradePrevention::ExpireBoth => Meeting::ExpireBoth(Ending::SelfTrade),
                 _ => Meeting::StopTaker(Ending::SelfTrade),
             };
-            let (why, is_prevented) = (reason::SELF_TRADE, true);
-            return Some(PlannedFill { order, meeting, why, is_prevented, costs });
+            return Some(self.unfilled(maker, meeting, reason::SELF_TRADE));
         }
         let mut quantity = self.left.min(open);
         if self.state.details[slot as usize].is(order_flag::REDUCE_ONLY) {
@@ -180,14 +174,13 @@ impl Planning<'_> {
             };
             let most = reduce_only::shrunk(self.arrival.side.opposite(), open, held);
             if most == 0 {
-                return ends(Meeting::ExpireMaker, reason::REDUCE_ONLY);
+                return Some(self.unfilled(maker, Meeting::ExpireMaker, reason::REDUCE_ONLY));
             }
             quantity = quantity.min(most);
         }
         if self.purpose == Purpose::Value {
             self.offer(maker, quantity)?;
-            let (meeting, why) = (Meeting::Fill(quantity), reason::NONE);
-            return Some(PlannedFill { order, meeting, why, is_prevented, costs });
+            return Some(Meeting::Fill(quantity));
         }
         if self.state.is_behind(maker.account) {
             if self.purpose == Purpose::Commit {
@@ -196,18 +189,31 @@ impl Planning<'_> {
             }
             self.have_paid(maker.account);
         }
-        let filled = self.fill(maker, quantity);
-        self.plan.has_refused |= filled.is_err();
-        match filled {
-            Ok(costs) => {
-                // Too much is found out by who asks for the sum.
-                self.plan.count(costs.value);
-                let (meeting, why) = (Meeting::Fill(quantity), reason::NONE);
-                Some(PlannedFill { order, meeting, why, is_prevented, costs })
+        let costs = match self.fill(maker, quantity) {
+            Ok(costs) => costs,
+            Err(refused) => {
+                self.plan.has_refused = true;
+                let meeting = match refused {
+                    Refused::Maker => Meeting::ExpireMaker,
+                    Refused::Taker => Meeting::StopTaker(Ending::Spent),
+                };
+                return Some(self.unfilled(maker, meeting, reason::MARGIN));
             }
-            Err(Refused::Maker) => ends(Meeting::ExpireMaker, reason::MARGIN),
-            Err(Refused::Taker) => ends(Meeting::StopTaker(Ending::Spent), reason::MARGIN),
+        };
+        // Too much is found out by who asks for the sum.
+        self.plan.count(costs.value);
+        let (meeting, why) = (Meeting::Fill(quantity), reason::NONE);
+        self.plan.note(|| PlannedFill { order: maker.id, meeting, why, costs });
+        Some(meeting)
+    }
+
+    /// Plans a meeting that is no fill.
+    #[inline(never)]
+    fn unfilled(&mut self, maker: &Order, meeting: Meeting, why: u8) -> Meeting {
+        if self.purpose != Purpose::Value {
+            self.plan.note(|| PlannedFill { order: maker.id, meeting, why, costs: Costs::default() });
         }
+        meeting
     }
 
     /// Counts what a resting order offers.
@@ -262,7 +268,7 @@ impl Planning<'_> {
             Some(place) => place,
             None => {
                 let holding = self.state.holding(account, self.arrival.index);
-                self.plan.add(account, self.state.accounts.get(account), holding)
+                self.plan.add((account, self.arrival.index), self.state.accounts.get(account), holding)
             }
         }
     }
@@ -381,8 +387,7 @@ impl State {
         side: Side,
         terms: (Quantity, Money, Money),
     ) -> Option<PositionChange> {
-        let isolated = mode_of(&party.record, &party.holding) == MarginMode::Isolated;
-        self.position_change(index, &party.holding, party.record.wallet, isolated, side, terms)
+        self.position_change(index, &party.holding, party.record.wallet, party.is_isolated, side, terms)
     }
 
     /// Whether a party bears a leg, for which the fund pays `covered`.
@@ -406,9 +411,9 @@ impl State {
         taker: &PartyOutcome,
         (side, quantity, value): (Side, Quantity, Money),
     ) -> Option<Money> {
-        let PartyOutcome { account, ref record, ref holding, .. } = *taker;
+        let PartyOutcome { account, ref record, ref holding, is_isolated, .. } = *taker;
         let symbol = &self.symbols[index];
-        let (equity, maintenance) = if mode_of(record, holding) == MarginMode::Isolated {
+        let (equity, maintenance) = if is_isolated {
             self.isolated(index, holding)?
         } else {
             let cross = self.cross_with(account, record.wallet, Some((index, holding)))?;

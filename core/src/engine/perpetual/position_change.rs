@@ -6,7 +6,7 @@ use crate::ids::{AccountId, FEE_ACCOUNT};
 use crate::money::{Money, Price, Quantity};
 use crate::perpetual::account::{DISCOUNTED, HotAccount, HotHolding};
 use crate::perpetual::plan::PartyOutcome;
-use crate::perpetual::{Standing, State, id_of, mode_of};
+use crate::perpetual::{Standing, State, id_of};
 use crate::risk::perpetual::position::Filled;
 use crate::risk::perpetual::units::VALUE_MAX;
 use crate::risk::perpetual::{fee, isolated, units};
@@ -159,8 +159,7 @@ impl State {
         change: &PositionChange,
         covered: Money,
     ) -> Option<bool> {
-        let PartyOutcome { ref record, ref holding, .. } = *party;
-        if covered != 0 || !record.is_alone_in(index) || mode_of(record, holding) == MarginMode::Isolated {
+        if covered != 0 || !party.is_simple {
             return Some(false);
         }
         let position = change.filled.position;
@@ -178,9 +177,9 @@ impl State {
         change: &PositionChange,
         covered: Money,
     ) -> Option<bool> {
-        let PartyOutcome { account, ref record, holding: ref before, .. } = *party;
+        let PartyOutcome { account, holding: ref before, is_isolated, .. } = *party;
         let after = change.after(before);
-        if mode_of(record, &after) == MarginMode::Isolated
+        if is_isolated
             && (self.room(index, &after)? < 0 || !self.may_cover(index, before, covered)?)
         {
             return Some(false);
@@ -200,9 +199,9 @@ impl State {
         change: &PositionChange,
         covered: Money,
     ) -> Option<bool> {
-        let PartyOutcome { account, ref record, holding: ref before, .. } = *party;
+        let PartyOutcome { account, ref record, holding: ref before, is_isolated, .. } = *party;
         let after = change.after(before);
-        if mode_of(record, before) == MarginMode::Isolated {
+        if is_isolated {
             let new = Lack::of(self.isolated(index, &after)?)?.and(covered)?;
             if new.of_margin != 0 && !new.is_within(&Lack::of(self.isolated(index, before)?)?) {
                 return Some(false);
@@ -279,42 +278,34 @@ impl State {
     }
 
     /// The fund pays what the isolated wallet of a position lacks, if anything.
-    #[inline]
+    #[inline(always)]
     pub(super) fn cover(&mut self, account: AccountId, index: usize, covered: Money) {
         if covered != 0 {
-            *self.wallet_mut(FEE_ACCOUNT) -= covered;
-            self.post(account, id_of(index), covered, PostingReason::InsuranceClear, MarginMode::Isolated);
+            self.cover_lack(account, index, covered);
         }
+    }
+
+    #[cold]
+    fn cover_lack(&mut self, account: AccountId, index: usize, covered: Money) {
+        *self.wallet_mut(FEE_ACCOUNT) -= covered;
+        self.post(account, id_of(index), covered, PostingReason::InsuranceClear, MarginMode::Isolated);
     }
 
     /// Gives a position that was `before` its place in the tables, and has its orders and its account looked at.
     #[inline(always)]
     pub(super) fn settle_in(&mut self, account: AccountId, index: usize, before: Quantity) {
-        self.enlist(account, index, before);
         self.resize(account, index, before);
         self.mark_for_check(account);
     }
 
-    /// Notes that orders are to be trimmed to a position that was `before`.
+    /// Counts a position that was `before`, and notes that orders are to be trimmed to it.
     #[inline(always)]
     pub(super) fn resize(&mut self, account: AccountId, index: usize, before: Quantity) {
         let holding = self.holdings[index].get_mut(account);
+        self.symbols[index].enlist(account, before, holding.quantity);
         if holding.is_resized == 0 {
             holding.is_resized = 1;
             self.resized.push((index, account, before));
-        }
-    }
-
-    /// Keeps the set of holders, and what is open, in step with a position that was `before`.
-    #[inline(always)]
-    pub(crate) fn enlist(&mut self, account: AccountId, index: usize, before: Quantity) {
-        let now = self.holding(account, index).quantity;
-        self.symbols[index].count_open(before, now);
-        let holders = &mut self.symbols[index].holders;
-        if before == 0 && now != 0 {
-            holders.insert(account);
-        } else if before != 0 && now == 0 {
-            holders.remove(account);
         }
     }
 }

@@ -278,9 +278,12 @@ impl State {
         for &(index, account, was) in &self.resized {
             let holding = self.holdings[index].get_mut(account);
             holding.is_resized = 0;
+            if holding.bound == 0 {
+                continue;
+            }
             let held = holding.quantity;
             let turned = was != 0 && held.signum() != was.signum();
-            if (turned || held.abs() < was.abs()) && holding.bound > 0 {
+            if turned || held.abs() < was.abs() {
                 self.work.trims.push((index, account, turned));
             }
         }

@@ -128,7 +128,7 @@ impl Perpetual {
         for (place, (details, remaining)) in orders.iter().enumerate() {
             if details.stage == Stage::Resting {
                 // Buckets were read; the check of the whole compares them.
-                self.queue(slots[place], *remaining);
+                self.rest_again(slots[place], *remaining);
             }
         }
         for (book, update) in self.books.iter_mut().zip(updates) {

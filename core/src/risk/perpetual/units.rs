@@ -315,24 +315,29 @@ pub const fn ceil_to_step(numerator: i128, denominator: i128, step: i64) -> Opti
     }
 }
 
-/// A share `part` / `whole` of `value` toward zero, and whether something is left: with which sign. `whole` > 0. Quantities are
-/// whole numbers of lots: without the twos that both have, most products fit a word, whose division is several times cheaper.
+/// A share `part` / `whole` of `value` toward zero, and what is left; `None` where that takes more than words. `whole` > 0. Quantities
+/// are whole numbers of lots: without the twos that both have, most products fit a word, whose division is several times cheaper.
 #[inline]
-const fn share(value: Money, part: i64, whole: i64) -> (i128, i32) {
+const fn share(value: Money, part: i64, whole: i64) -> Option<(i64, i64)> {
     let twos = (part | whole).trailing_zeros();
     let (part, whole) = (part >> twos, whole >> twos);
     match value.checked_mul(part) {
         Some(product) => {
             let quotient = product.wrapping_div(whole);
-            (quotient as i128, product.wrapping_sub(quotient.wrapping_mul(whole)).signum() as i32)
+            Some((quotient, product.wrapping_sub(quotient.wrapping_mul(whole))))
         }
-        None => wide_share(value, part, whole),
+        None => None,
     }
 }
 
 #[inline(never)]
-const fn wide_share(value: Money, part: i64, whole: i64) -> (i128, i32) {
-    divide((value as i128).wrapping_mul(part as i128), whole as i128)
+const fn wide_ceil_share(value: Money, part: i64, whole: i64) -> Option<Money> {
+    narrow(ceil_div((value as i128).wrapping_mul(part as i128), whole as i128))
+}
+
+#[inline(never)]
+const fn wide_floor_share(value: Money, part: i64, whole: i64) -> Option<Money> {
+    narrow(floor_div((value as i128).wrapping_mul(part as i128), whole as i128))
 }
 
 /// A share `part` / `whole` of `value`, up; none of nothing. `whole` >= 0.
@@ -344,8 +349,11 @@ pub const fn ceil_share(value: Money, part: i64, whole: i64) -> Option<Money> {
     if part == whole {
         return Some(value);
     }
-    let (quotient, rest) = share(value, part, whole);
-    narrow(quotient.wrapping_add((rest > 0) as i128))
+    match share(value, part, whole) {
+        // A rest means a whole of at least two, so the quotient is far from the ends of its range.
+        Some((quotient, rest)) => Some(quotient.wrapping_add((rest > 0) as i64)),
+        None => wide_ceil_share(value, part, whole),
+    }
 }
 
 /// A share `part` / `whole` of `value`, down; none of nothing. `whole` >= 0.
@@ -357,8 +365,10 @@ pub const fn floor_share(value: Money, part: i64, whole: i64) -> Option<Money> {
     if part == whole {
         return Some(value);
     }
-    let (quotient, rest) = share(value, part, whole);
-    narrow(quotient.wrapping_sub((rest < 0) as i128))
+    match share(value, part, whole) {
+        Some((quotient, rest)) => Some(quotient.wrapping_sub((rest < 0) as i64)),
+        None => wide_floor_share(value, part, whole),
+    }
 }
 
 /// `value` x `rate`, up.
