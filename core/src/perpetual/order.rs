@@ -226,7 +226,8 @@ pub(crate) fn is_name(name: &ClientOrder) -> bool {
         }
     }
     let last = name[35];
-    (name[0] != 0) & (is_listed(last) | (last == 0)) & (wrong.iter().fold(0, |sum, lane| sum | lane) == 0)
+    let is_last_right = last == 0 || is_listed(last);
+    (name[0] != 0) & (wrong.iter().fold(0, |sum, lane| sum | lane) == 0) & is_last_right
 }
 
 #[inline(always)]
