@@ -604,7 +604,7 @@ impl Sink for Vec<Event> {
 /// Events in memory that is used again: the quickest sink. It grows past its capacity when a command needs more.
 #[derive(Clone, Debug)]
 pub struct Outbox {
-    /// Longer than `len`: the next event has its place, so that none has to be kept while room is made.
+    /// No shorter than `len`: what is behind that is room for the next.
     events: Vec<Event>,
     len: usize,
 }
@@ -653,11 +653,12 @@ impl Outbox {
     /// Has `write` write the next event.
     #[inline(always)]
     fn put(&mut self, write: impl FnOnce(&mut Event)) {
-        write(&mut self.events[self.len]);
+        let place = match self.events.get_mut(self.len) {
+            Some(place) => place,
+            None => more(&mut self.events),
+        };
+        write(place);
         self.len = self.len.wrapping_add(1);
-        if self.len == self.events.len() {
-            self.grow(1);
-        }
     }
 
     #[cold]
@@ -665,6 +666,15 @@ impl Outbox {
     fn grow(&mut self, more: usize) {
         self.events.resize(self.events.len() * 2 + more, Event::EMPTY);
     }
+}
+
+/// A place behind all of them.
+#[cold]
+#[inline(never)]
+fn more(events: &mut Vec<Event>) -> &mut Event {
+    let full = events.len();
+    events.resize(full * 2 + 1, Event::EMPTY);
+    &mut events[full]
 }
 
 impl Sink for Outbox {
