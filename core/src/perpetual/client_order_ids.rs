@@ -96,7 +96,7 @@ impl ClientOrderIds {
     }
 
     /// Forgets a name that is in, once. Names behind it move up, so that no probe is cut short.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn remove(&mut self, name: u64) {
         let mask = self.cells.len() - 1;
         let mut hole = self.probe(name);

@@ -61,7 +61,7 @@ impl OrderIndex {
     }
 
     /// Enters an order that is not in.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn insert(&mut self, id: OrderId, slot: u32) {
         let place = id & self.mask;
         let cell = self.cell_of(id, slot);
