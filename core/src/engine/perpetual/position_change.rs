@@ -179,9 +179,7 @@ impl State {
     ) -> Option<bool> {
         let PartyOutcome { account, holding: ref before, is_isolated, .. } = *party;
         let after = change.after(before);
-        if is_isolated
-            && (self.room(index, &after)? < 0 || !self.may_cover(index, before, covered)?)
-        {
+        if is_isolated && (self.room(index, &after)? < 0 || !self.may_cover(index, before, covered)?) {
             return Some(false);
         }
         let cross = self.cross_with(account, change.wallet, Some((index, &after)))?;
