@@ -190,7 +190,8 @@ impl Book {
     #[inline(always)]
     pub(crate) fn queue(&mut self, orders: &mut Orders, slot: u32, mut order: Order, key: u64) -> Mutation {
         let Orders { pool, levels, .. } = orders;
-        let (level, previous, mutation) = self.join(levels, slot, &order, key);
+        let of = (order.traits.side(), order.price, order.remaining);
+        let (level, previous, mutation) = self.join(levels, slot, of, key);
         (order.next, order.previous, order.level) = (NONE, previous, level);
         let slab = pool.slab();
         slab[slot as usize] = order;
@@ -205,7 +206,8 @@ impl Book {
         let Orders { pool, levels, .. } = orders;
         let slab = pool.slab();
         let order = &mut slab[slot as usize];
-        let (level, previous, mutation) = self.join(levels, slot, order, key);
+        let of = (order.traits.side(), order.price, order.remaining);
+        let (level, previous, mutation) = self.join(levels, slot, of, key);
         (order.next, order.previous, order.level) = (NONE, previous, level);
         slab[previous as usize].next = slot;
         mutation
@@ -213,16 +215,21 @@ impl Book {
 
     /// Makes an order the last of the level of its price: that level's handle, and the order before it.
     #[inline(always)]
-    fn join(&mut self, levels: &mut Levels, slot: u32, order: &Order, key: u64) -> (u32, u32, Mutation) {
+    fn join(
+        &mut self,
+        levels: &mut Levels,
+        slot: u32,
+        (side, price, remaining): (WhichSide, Price, Quantity),
+        key: u64,
+    ) -> (u32, u32, Mutation) {
         let update = self.next_update();
         self.update = update;
-        let (side, price) = (order.traits.side(), order.price);
         let (handle, level) = self.side_mut(side).enter(levels, key, price);
         let (head, tail) = (level.head, level.tail);
         level.tail = slot;
         level.head = select_unpredictable(tail == NONE, slot, head);
         // Fewer than 2^32 quantities of 63 bits.
-        let total = level.total.wrapping_add(i128::from(order.remaining));
+        let total = level.total.wrapping_add(i128::from(remaining));
         level.total = total;
         (handle, tail, Mutation { side, price, total, update })
     }
