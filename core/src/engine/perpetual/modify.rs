@@ -139,7 +139,7 @@ impl Perpetual {
             self.finish_remainder(index, slot);
         } else {
             self.remove_from_book(slot);
-            self.state.details[slot as usize] = Details { stage: Stage::Running, ..*new };
+            self.state.details[slot as usize].take_terms(new);
             self.execute(slot, admission, Role::Owner);
         }
     }
@@ -157,8 +157,9 @@ impl Perpetual {
             let of = (details.reservation, details.reserved_quantity);
             holding.rebook(details.side, of, remaining, 0);
         }
-        let Admission { reservation, reserved_quantity, .. } = *admission;
-        *details = Details { reservation, reserved_quantity, ..*new };
+        details.take_terms(new);
+        (details.reservation, details.reserved_quantity) =
+            (admission.reservation, admission.reserved_quantity);
         if !new.is(order_flag::REDUCE_ONLY) {
             details.reserve(holding, open, writer);
         }
@@ -179,6 +180,14 @@ struct GoesOn {
 struct Ends(Option<Reject>);
 
 impl Details {
+    /// Takes what a modification may change.
+    #[inline(always)]
+    fn take_terms(&mut self, new: &Details) {
+        (self.price, self.quantity, self.self_trade) = (new.price, new.quantity, new.self_trade);
+        (self.amendments, self.is_shortened, self.price_match) =
+            (new.amendments, new.is_shortened, new.price_match);
+    }
+
     /// What a modification says of it, which has become `new`, worth `reference` while it is open.
     #[inline(always)]
     pub(super) fn amended_to(&self, new: &Details, reference: Money) -> PerpetualAmended {

@@ -68,6 +68,7 @@ pub(super) fn read_account(reader: &mut Reader<'_>) -> Read<Account> {
         reader.array()?;
     ensure(hot.terms <= DISABLED, "an unknown restriction")?;
     ensure(hot.default_mode <= 1, "unknown margin mode")?;
+    ensure(hot.volume_30 >= 0, "a volume below nothing")?;
     account.note_discounts();
     ensure(account.wallet.unsigned_abs() <= 4_000_000_000_000_000_000, "a wallet out of range")?;
     Ok(account)
