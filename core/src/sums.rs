@@ -265,7 +265,9 @@ mod tests {
         assert_eq!(other.lock().compare(told(&leader)), Comparison::Agrees);
         leader.lock().event(&done(10, 1));
         other.lock().event(&done(10, 2));
-        [&leader, &other].map(|sums| sums.lock().event(&done(11, 1)));
+        for sums in [&leader, &other] {
+            sums.lock().event(&done(11, 1));
+        }
         let at_11 = told(&leader);
         let Comparison::Differs(opinion) = other.lock().compare(at_11) else { panic!("it differs") };
         let stretch = opinion.told;
