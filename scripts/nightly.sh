@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The long proofs whole, with one seed: models over 10,000,000 commands, 300 kills, 300 rounds of faults over three members, soaks, the
+# The long proofs whole, with one seed: models over 10,000,000 commands, 20,000 simulated clusters, 300 kills, 300 rounds of faults over three members, soaks, the
 # model checker and Miri, minutes of fuzzing, overload, every client. scripts/check.sh has each of them shorter. Hours; wants the machine for itself.
 #   scripts/nightly.sh [SEED]      SEED: today's date by default, so that each night sees other numbers; a failure names it
 set -euo pipefail
@@ -34,6 +34,8 @@ proof "a busy exchange copied, verified and inspected, 100 times each" env RINGS
     bash -c '. scripts/steps.sh; nextest -E "test(=backup::a_busy_exchange_is_copied_verified_and_inspected)"'
 proof "300 kills" scripts/kills.sh --seed "$SEED"
 proof "60 kills in mode written" scripts/kills.sh --cycles 60 --acknowledge written --seed "$SEED"
+proof "20,000 lives of a cluster, simulated" env RINGSIDE_TIMES=100 \
+    bash -c '. scripts/steps.sh; nextest -E "test(=cluster::nothing_acknowledged_is_lost_and_one_history_comes_of_it)"'
 proof "300 rounds of faults over three members" scripts/cluster_kills.sh --seed "$SEED"
 proof "ten minutes of what strangers can send" env FUZZ_SECONDS=600 scripts/fuzz.sh
 proof "the ring under the model checker, without a bound" scripts/loom.sh
