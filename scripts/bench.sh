@@ -9,7 +9,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 case ${1:-} in -h | --help) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit ;; esac
-benchmarks=(engine perpetual mark_storm hour ring journal http fapi fanout history)
+benchmarks=(engine perpetual mark_storm hour ring journal http fapi fanout history cluster_ack)
 if [ $# -gt 0 ]; then
   benchmarks=("$1")
   shift
@@ -20,6 +20,7 @@ for benchmark in "${benchmarks[@]}"; do
   case $benchmark in
     journal) wanted+=(-p ringside-bench-journal) ;;
     hour | history) wanted+=(-p ringside-bench-edge) ;;
+    cluster_ack) wanted+=(-p ringside-rigs -p ringside-gateway --bin ringside) ;;
     http | fapi | fanout) wanted+=(-p ringside-bench-edge -p ringside-gateway --bin ringside) ;;
     *) wanted+=(-p ringside-bench) ;;
   esac
