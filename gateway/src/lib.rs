@@ -1,7 +1,7 @@
 //! The edge of the exchange: HTTP in, commands into the rings, events out of them, views for reads.
 //!
-//! A request passes `server` (socket, router), `http` (limits), `auth` (who asks), `api` (one row per route) and a `dialect`
-//! (text into commands, views into text). A change of state leaves through the crate `commands`; a read is answered from
+//! A request passes `server` (socket, router), `http` (limits), `auth` (who asks), `api` (one row per route) and the crate
+//! `dialect` (text into commands, views into text). A change of state leaves through the crate `commands`; a read is answered from
 //! `views`; what a client listens to is told by `push`, which hangs in `egress`, and sent by `ws`. Prices of the outside enter through
 //! `feed`, what happens on a chain through the crate `chain`.
 //!
@@ -12,7 +12,6 @@ pub mod api;
 pub mod boot;
 pub mod command_line;
 pub mod config;
-pub mod dialect;
 pub mod egress;
 pub mod feed;
 pub mod http;

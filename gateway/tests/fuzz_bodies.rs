@@ -15,11 +15,11 @@ use ringside_core::command::Command;
 use ringside_core::engine::{Engine, EngineConfig};
 use ringside_core::event::{Done, Event};
 use ringside_core::reject::Reject;
+use ringside_dialect::spot::admin::{CreditBody, ListBody, StatusBody, UpdateBody};
+use ringside_dialect::spot::decode::{self, PlaceBody, place_order};
+use ringside_dialect::spot::id;
+use ringside_dialect::spot::refusal::Refusal;
 use ringside_gateway::api::Query;
-use ringside_gateway::dialect::spot::admin::{CreditBody, ListBody, StatusBody, UpdateBody};
-use ringside_gateway::dialect::spot::decode::{self, PlaceBody, place_order};
-use ringside_gateway::dialect::spot::id;
-use ringside_gateway::dialect::spot::refusal::Refusal;
 use ringside_gateway::routes::routes;
 use ringside_wire::decimal::{parse_amount, parse_bps, parse_entry, write_amount, write_bps, write_entry};
 

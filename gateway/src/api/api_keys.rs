@@ -2,7 +2,6 @@
 
 use super::docs::{Field, Param, Shape};
 use super::{Answer, Call, Error, Handler, Method, Response, Route, answer, later};
-use crate::dialect::spot::refusal::{self, Refusal};
 use ringside_auth::Authenticator;
 use ringside_auth::access::{Auth, Permission};
 use ringside_auth::cidr::Cidr;
@@ -10,6 +9,7 @@ use ringside_auth::key::{
     ApiKey, Credentials, KeyChange, KeyError, LABEL_LEN_MAX, NewKey, WHITELIST_LEN_MAX,
 };
 use ringside_core::ids::AccountId;
+use ringside_dialect::spot::refusal::{self, Refusal};
 use ringside_wire::access::{ApiKey as ApiKeyShown, KeyPermission};
 use ringside_wire::account::{DONE, Done};
 use ringside_wire::fault::{Denied, Fault};

@@ -3,7 +3,6 @@
 
 use super::docs::{ADDRESS_SENT, Field, Param, Shape};
 use super::{Call, Error, Method, Route, Weight, later, now};
-use crate::dialect::spot::refusal::{self, Refusal};
 use crate::worker::Worker;
 use ringside_auth::access::Auth;
 use ringside_auth::login::{Claim, LoginRefusal, nonce_text};
@@ -12,6 +11,7 @@ use ringside_auth::secret;
 use ringside_commands::ingress::Priority;
 use ringside_core::command::{Command, CreateAccount};
 use ringside_core::ids::{AccountId, Address};
+use ringside_dialect::spot::refusal::{self, Refusal};
 use ringside_wire::access::{LoginNonce, LoginToken, TokenType};
 use ringside_wire::account::{DONE, Done};
 use ringside_wire::address::{address_text, parse_address};

@@ -17,8 +17,6 @@ pub mod spot;
 pub mod withdrawal;
 
 use crate::config::Config;
-use crate::dialect::account::refusal::Refusal as Named;
-use crate::dialect::spot::refusal::Refusal;
 use crate::http::order_rate::OrderCount;
 pub use crate::http::response::{Answer, Response};
 pub use call::{Call, Query};
@@ -27,6 +25,8 @@ pub use hyper::StatusCode;
 use ringside_auth::access::Auth;
 pub use ringside_auth::access::{Identity, Means};
 use ringside_commands::ingress::Unavailable;
+use ringside_dialect::account::refusal::Refusal as Named;
+use ringside_dialect::spot::refusal::Refusal;
 use ringside_wire::refusal::Dialect;
 pub use ringside_wire::refusal::Error;
 use ringside_wire::schema::{Described, JsonSchema};

@@ -2,8 +2,6 @@
 //! called belong to the dialects: `spot/withdrawal.rs`, and the routes of accounts.
 
 use super::{Call, Response};
-use crate::dialect::spot::id::{ParsedUuid, parse};
-use crate::dialect::spot::withdrawal::{authorization, shown};
 use ringside_chain::Consent;
 use ringside_chain::withdrawal_signing::NotSigned;
 use ringside_commands::ingress::{Priority, Unavailable};
@@ -11,6 +9,8 @@ use ringside_core::command::{Command, DECIMALS_MAX, Ledger, RequestWithdrawal, W
 use ringside_core::ids::{AccountId, Address, AssetName, WithdrawalId, padded};
 use ringside_core::money::{AMOUNT_UNIT, Amount};
 use ringside_core::reject::Reject;
+use ringside_dialect::spot::id::{ParsedUuid, parse};
+use ringside_dialect::spot::withdrawal::{authorization, shown};
 use ringside_views::Views;
 use ringside_views::deposit::TokenRecord;
 use ringside_views::withdrawal::WithdrawalRecord;

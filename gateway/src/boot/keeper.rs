@@ -3,7 +3,6 @@
 
 use super::error::BootError;
 use crate::config::Config;
-use crate::dialect::fapi::user::accounts_of;
 use crate::egress::{CommandEvents, Listener};
 use crate::push::kept::{KeptChange, KeptEvent, KeptEvents};
 use crate::push::pusher::Pusher;
@@ -13,6 +12,7 @@ use ringside_core::agent::{Agent, Runner, Running};
 use ringside_core::event::Event;
 use ringside_core::ids::{AccountId, Sequence};
 use ringside_core::ring::Wait;
+use ringside_dialect::fapi::user::accounts_of;
 use ringside_persist::archive::ArchiveError;
 use ringside_persist::archive::user_log::{UserChange, UserLog, UserRow};
 use ringside_views::Views;

@@ -1,11 +1,11 @@
 //! The kinds of values that settings have: how each is read from text and shown.
 
 use super::origin::Origin;
-use crate::dialect::fapi::text;
 use ringside_auth::cidr::Cidr;
 use ringside_auth::secret::Secret;
 use ringside_core::ids::Address;
 use ringside_core::money::{AMOUNT_UNIT, Amount};
+use ringside_dialect::fapi::text;
 use ringside_mirror::keys::Fingerprint;
 use ringside_mirror::members::Member;
 use ringside_wire::address::parse_address;

@@ -4,8 +4,8 @@ use super::envelope::Form;
 use super::registry::{LiveTopic, Subscriptions};
 use super::spot_update::SpotUpdate;
 use super::topic::{Kind, Topic};
-use crate::dialect::fapi::user::UserEvent;
 use ringside_core::ids::AccountId;
+use ringside_dialect::fapi::user::UserEvent;
 use std::ops::Range;
 use std::sync::Arc;
 

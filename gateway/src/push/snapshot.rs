@@ -3,8 +3,8 @@
 
 use super::registry::SubscriptionRegistry;
 use super::topic::Topic;
-use crate::dialect::spot::{encode, push};
 use ringside_core::money::Price;
+use ringside_dialect::spot::{encode, push};
 use ringside_views::Views;
 use ringside_views::depth::Book;
 use ringside_views::kline::{SPOT_INTERVALS, SpotCandle};

@@ -2,9 +2,9 @@
 //! text before [`SpotUpdate::encode`].
 
 use super::topic::Topic;
-use crate::dialect::spot::{encode, push};
 use ringside_core::ids::{MarketId, padded};
 use ringside_core::money::Price;
+use ringside_dialect::spot::{encode, push};
 use ringside_views::balance::BalanceRow;
 use ringside_views::history::{FillRecord, TradeRecord};
 use ringside_views::kline::SpotCandle;

@@ -3,9 +3,9 @@
 
 use super::recorder::PushRecorder;
 use super::topic::Kind;
-use crate::dialect::fapi::user::{UserChannel, UserEvent, accounts_of, tell};
 use ringside_core::event::Event;
 use ringside_core::ids::AccountId;
+use ringside_dialect::fapi::user::{UserChannel, UserEvent, accounts_of, tell};
 use ringside_views::Views;
 
 /// Takes notes of commands for the accounts that listen. Nothing is kept between commands.

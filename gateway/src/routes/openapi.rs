@@ -3,11 +3,11 @@
 use crate::api::docs::{Field, Param, Place, Shape};
 use crate::api::fapi::shape;
 use crate::api::{Error, Method, Route, Weight};
-use crate::dialect::fapi::refusal;
 use crate::http::order_rate::OrderCount;
 use crate::routes::sample::samples;
 use crate::ws::request::methods;
 use ringside_auth::access::{Auth, Permission};
+use ringside_dialect::fapi::refusal;
 use ringside_wire::fault::{Denied, Fault, SignatureError};
 use ringside_wire::refusal::Dialect;
 use ringside_wire::schema::DECIMAL;

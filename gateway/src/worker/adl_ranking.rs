@@ -3,13 +3,13 @@
 //! The ranking is the engine's own arithmetic over what the views hold. It looks at every position, so it goes in stretches: the
 //! views are held for a few accounts at a time, and while one request works it out others are answered from the last one.
 
-use crate::dialect::fapi::margin;
 use parking_lot::Mutex;
 use ringside_core::command::Side;
 use ringside_core::ids::{AccountId, FEE_ACCOUNT, MarketId};
 use ringside_core::money::Money;
 use ringside_core::risk::perpetual::adl::{Place, quantile};
 use ringside_core::risk::perpetual::takeover::{Fund, may_take};
+use ringside_dialect::fapi::margin;
 use ringside_views::SharedViews;
 use std::collections::HashMap;
 use std::ops::Bound;

@@ -6,8 +6,6 @@ use super::stream::key;
 use super::stream::subscriptions::{Opening, weight_of_names};
 use super::wire::{self, Socket};
 use crate::api::{Answer, Call, Error, Handler, Method, Query, Response, Route, StatusCode};
-use crate::dialect::fapi;
-use crate::dialect::spot::refusal::{self, Refusal};
 use crate::push::sessions::Connection;
 use crate::worker::Worker;
 use bytes::Bytes;
@@ -15,6 +13,8 @@ use hyper::header::{
     CONNECTION, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
 use ringside_commands::ingress::EngineState;
+use ringside_dialect::fapi;
+use ringside_dialect::spot::refusal::{self, Refusal};
 use std::rc::Rc;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 

@@ -4,8 +4,8 @@
 
 use crate::exchange::Exchange;
 use crate::exchange::venue::Venue;
-use ringside_gateway::dialect::fapi::place::{OF_PLACEMENTS_ALONE, UNSUPPORTED};
-use ringside_gateway::dialect::spot::decode;
+use ringside_dialect::fapi::place::{OF_PLACEMENTS_ALONE, UNSUPPORTED};
+use ringside_dialect::spot::decode;
 use ringside_gateway::routes::routes;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};

@@ -11,8 +11,8 @@ use ringside_core::command::{
 use ringside_core::event::{Done, Event, PerpetualTrade, Posting, PostingReason, TradeCause};
 use ringside_core::ids::{FIRST_PERPETUAL, padded};
 use ringside_core::{Engine, EngineConfig};
-use ringside_gateway::dialect::fapi::user::{UserChannel, UserEvent, accounts_of, tell};
-use ringside_gateway::dialect::fapi::{encode, margin, order};
+use ringside_dialect::fapi::user::{UserChannel, UserEvent, accounts_of, tell};
+use ringside_dialect::fapi::{encode, margin, order};
 use ringside_views::Views;
 use ringside_views::perpetual::Perpetuals;
 use rust_decimal::Decimal;

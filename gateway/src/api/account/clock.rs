@@ -4,9 +4,9 @@ use super::{OF_ENGINE, admin, reason, unavailable};
 use crate::api::docs::{Field, Shape};
 use crate::api::operate::{Action, BY, REASON, Subject, note};
 use crate::api::{Call, Error, Method, Route, later, now};
-use crate::dialect::account::params::typed;
-use crate::dialect::account::refusal::{self, invalid};
-use crate::dialect::body;
+use ringside_dialect::account::params::typed;
+use ringside_dialect::account::refusal::{self, invalid};
+use ringside_dialect::body;
 use ringside_wire::account::operator::Clock;
 
 /// Rows of the routing table that this file answers.

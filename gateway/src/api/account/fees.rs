@@ -2,8 +2,8 @@
 
 use super::{OF_VIEWS, get, views};
 use crate::api::{Call, Error, Route, now};
-use crate::dialect::account::fees;
 use ringside_auth::access::{Auth, Permission};
+use ringside_dialect::account::fees;
 use ringside_wire::account::own::FeeInfo;
 
 /// Rows of the routing table that this file answers.

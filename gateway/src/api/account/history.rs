@@ -3,13 +3,13 @@
 use super::{OF_HISTORY, from_archive, get, market_of, name_of, order_list, shown, views};
 use crate::api::docs::{Param, SYMBOL_SENT, Shape};
 use crate::api::{Call, Error, Route, Weighed, later};
-use crate::dialect::account::refusal::{self, Refusal};
-use crate::dialect::account::{cursor, params};
-use crate::dialect::fapi::encode;
-use crate::dialect::fapi::words::{OrderSide, OrderStatus};
 use ringside_auth::access::{Auth, Permission};
 use ringside_core::command::{PerpetualStatus, Side};
 use ringside_core::ids::{AccountId, MarketId};
+use ringside_dialect::account::refusal::{self, Refusal};
+use ringside_dialect::account::{cursor, params};
+use ringside_dialect::fapi::encode;
+use ringside_dialect::fapi::words::{OrderSide, OrderStatus};
 use ringside_views::archive::keyset::{Walk, Walked};
 use ringside_views::archive::readers::Unreadable;
 use ringside_views::archive::{History, OWN_KEPT_MS};

@@ -8,11 +8,6 @@ use crate::api::docs::{
 };
 use crate::api::operate::{Action, BY, ForTwo, REASON, Subject, for_two, operate, operate_after};
 use crate::api::{Answer, Answers, Call, Error, Handler, Method, Response, Route, later, now};
-use crate::dialect::account::impact::{endangered, shortfall};
-use crate::dialect::account::listing::{self, Wanted};
-use crate::dialect::account::refusal::{self, Refusal, invalid};
-use crate::dialect::body;
-use crate::dialect::fapi::words::TradingState;
 use ringside_core::command::{
     ApplyDraft, Command, DraftPerpetual, PerpetualParameter as P, PerpetualState, ScheduleVipTier,
     SetPerpetualState,
@@ -20,6 +15,11 @@ use ringside_core::command::{
 use ringside_core::ids::{AssetName, MarketId, Symbol, padded};
 use ringside_core::reject::Reject;
 use ringside_core::risk::perpetual::bounds;
+use ringside_dialect::account::impact::{endangered, shortfall};
+use ringside_dialect::account::listing::{self, Wanted};
+use ringside_dialect::account::refusal::{self, Refusal, invalid};
+use ringside_dialect::body;
+use ringside_dialect::fapi::words::TradingState;
 use ringside_views::Views;
 use ringside_views::perpetual::market::PerpetualMarket;
 use ringside_wire::account::operator::{Endangers, FeeSchedules, LeavesShort, Listed, ScheduleSet};

@@ -4,12 +4,12 @@
 use super::{OF_ENGINE, OF_VIEWS, get, unavailable, views};
 use crate::api::docs::{Field, SYMBOL_SENT, Shape};
 use crate::api::{Call, Error, Method, Route, later, now};
-use crate::dialect::account::mode::{Body, of_mode, shown};
-use crate::dialect::account::refusal;
 use ringside_auth::access::Auth;
 use ringside_commands::ingress::Priority;
 use ringside_core::command::{Command, SetMarginMode};
 use ringside_core::ids::ALL_MARKETS;
+use ringside_dialect::account::mode::{Body, of_mode, shown};
+use ringside_dialect::account::refusal;
 use ringside_wire::account::own::{MarginModeSet, MarginModes};
 use ringside_wire::fault::Denied;
 use ringside_wire::futures::words::MarginType;

@@ -3,10 +3,10 @@
 use super::{OF_VIEWS, get, views};
 use crate::api::docs::{Param, SYMBOL_SENT};
 use crate::api::{Call, Error, Route, now};
-use crate::dialect::account::{market, refusal};
-use crate::dialect::fapi::encode;
 use ringside_auth::access::Auth;
 use ringside_core::ids::text;
+use ringside_dialect::account::{market, refusal};
+use ringside_dialect::fapi::encode;
 use ringside_views::perpetual::Perpetuals;
 use ringside_views::perpetual::market::PerpetualMarket;
 use ringside_wire::account::venue::{self, ExternalTicker};

@@ -25,14 +25,14 @@ pub mod withdrawal;
 
 use super::docs::Param;
 use super::operate::REASON_LEN_MAX;
-use super::{Answers, Call, Error, Method, Query, Route, StatusCode};
-use crate::dialect::account::params::typed;
-use crate::dialect::account::refusal::{self, Refusal, Refused};
-use crate::dialect::fapi;
+use super::{Answers, Call, Error, Method, Query, Route};
 use parking_lot::RwLockReadGuard;
 use ringside_auth::access::Auth;
 use ringside_commands::ingress::{EngineState, Unavailable};
 use ringside_core::ids::{MarketId, Symbol};
+use ringside_dialect::account::params::typed;
+use ringside_dialect::account::refusal::{self, Refusal};
+use ringside_dialect::fapi;
 use ringside_views::Views;
 use ringside_views::archive::readers::Unreadable;
 use ringside_views::perpetual::market::PerpetualMarket;
@@ -40,19 +40,6 @@ use ringside_views::perpetual::order::OrderRecord;
 use ringside_wire::futures::order::FuturesOrder;
 use ringside_wire::refusal::Dialect;
 use serde_json::value::RawValue;
-
-impl From<Refused> for Error {
-    fn from(Refused { refusal, message }: Refused) -> Error {
-        let status = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        Error::account(status, refusal.code, message)
-    }
-}
-
-impl From<Refusal> for Error {
-    fn from(refusal: Refusal) -> Error {
-        Refused::from(refusal).into()
-    }
-}
 
 /// Names of a market's states.
 const STATES: &[&str] = fapi::words::TradingState::ALL;

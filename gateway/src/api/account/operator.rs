@@ -7,13 +7,6 @@ use crate::api::docs::{ADDRESS_SENT, Field, Param, SYMBOL_SENT, Shape};
 use crate::api::operate::{Action, BY, REASON, Subject, cut, operate};
 use crate::api::{Answers, Call, Error, Method, Route, later};
 use crate::config::Config;
-use crate::dialect::account::params::{limit, member, number, typed};
-use crate::dialect::account::refusal::{self, Refusal, invalid};
-use crate::dialect::account::{audit, params};
-use crate::dialect::body;
-use crate::dialect::fapi::params::Decimal;
-use crate::dialect::fapi::text;
-use crate::dialect::fapi::words::TradingState;
 use ringside_commands::ingress::{Priority, Reply};
 use ringside_core::command::{
     Body, Command, CreditPerpetual, PauseWithdrawals, PerpetualState, ProveLedger, SetManualPrice,
@@ -21,6 +14,13 @@ use ringside_core::command::{
 };
 use ringside_core::event::IndexState;
 use ringside_core::ids::{Address, MarketId, Symbol};
+use ringside_dialect::account::params::{limit, member, number, typed};
+use ringside_dialect::account::refusal::{self, Refusal, invalid};
+use ringside_dialect::account::{audit, params};
+use ringside_dialect::body;
+use ringside_dialect::fapi::params::Decimal;
+use ringside_dialect::fapi::text;
+use ringside_dialect::fapi::words::TradingState;
 use ringside_views::Views;
 use ringside_views::ledger::LedgerProof;
 use ringside_views::log::Page;

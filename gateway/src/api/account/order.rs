@@ -3,9 +3,9 @@
 use super::{OF_VIEWS, get, market_of, order_list, views};
 use crate::api::docs::{Field, Param, SYMBOL_SENT, Shape};
 use crate::api::{Call, Error, Method, Route, now};
-use crate::dialect::account::preview::{Body, preview};
-use crate::dialect::account::refusal::{self, Refusal};
 use ringside_auth::access::{Auth, Permission};
+use ringside_dialect::account::preview::{Body, preview};
+use ringside_dialect::account::refusal::{self, Refusal};
 use ringside_wire::account::own::OrderPreview;
 use ringside_wire::futures::order::FuturesOrder;
 use ringside_wire::refusal::Dialect;

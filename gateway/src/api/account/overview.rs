@@ -3,9 +3,9 @@
 use super::{OF_VIEWS, get, market_of, views};
 use crate::api::docs::{Param, SYMBOL_SENT};
 use crate::api::{Call, Error, Route, later, now};
-use crate::dialect::account::{overview, refusal};
-use crate::dialect::fapi::{encode, margin};
 use ringside_auth::access::{Auth, Permission};
+use ringside_dialect::account::{overview, refusal};
+use ringside_dialect::fapi::{encode, margin};
 use ringside_wire::account::own::UnifiedAccount;
 use ringside_wire::address::address_text;
 use ringside_wire::futures::account::FuturesPosition;

@@ -5,14 +5,14 @@ use super::{OF_ENGINE, OF_VIEWS, admin, get, needed_reason, unavailable, views};
 use crate::api::docs::{Field, Shape, TOKEN};
 use crate::api::operate::{Action, ForTwo, REASON_NEEDED, Subject, for_two, operate, own};
 use crate::api::{Call, Error, Method, Route, later, now};
-use crate::dialect::account::params::{member, number, typed};
-use crate::dialect::account::refusal::{self, invalid};
-use crate::dialect::body;
 use ringside_auth::access::{Auth, Permission};
 use ringside_chain::proof::tree::Step;
 use ringside_chain::proof::{Own, Proof, ProvenToken, ProvenVault};
 use ringside_core::command::{PauseWithdrawals, pause};
 use ringside_core::ids::padded;
+use ringside_dialect::account::params::{member, number, typed};
+use ringside_dialect::account::refusal::{self, invalid};
+use ringside_dialect::body;
 use ringside_wire::account::proof::{
     Leaf, MissingAccepted, OwnLeaves, ProofSide, ProofStep, Reserves, ReservesOfToken, ReservesVault,
 };

@@ -3,10 +3,10 @@
 use super::get;
 use crate::api::docs::{Param, Shape};
 use crate::api::{Call, Error, Route, later};
-use crate::dialect::account::refusal::{CHAIN_ERROR, INVALID_ADDRESS, Refusal};
 use ringside_auth::access::Auth;
 use ringside_chain::referral::{ChainError, Kept, Reader, code_text, tier_name};
 use ringside_core::ids::Address;
+use ringside_dialect::account::refusal::{CHAIN_ERROR, INVALID_ADDRESS, Refusal};
 use ringside_wire::account::chain::{Claimed, OperatorStatus, Rebate, ReferralTerms};
 use ringside_wire::address::{address_text, parse_address};
 

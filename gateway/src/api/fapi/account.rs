@@ -5,8 +5,8 @@ use super::market_data::with;
 use super::shape;
 use super::{READ, by_symbol, get, market, optional_market, params, views};
 use crate::api::{Call, Error, Route, later, now};
-use crate::dialect::fapi::margin::{self, Held};
-use crate::dialect::fapi::{encode, fees, text};
+use ringside_dialect::fapi::margin::{self, Held};
+use ringside_dialect::fapi::{encode, fees, text};
 use ringside_wire::futures::account::{
     AccountConfig, CommissionRate, FuturesAccount, FuturesAccountV2, FuturesBalance, FuturesBalanceV1,
     FuturesBrackets, FuturesPosition, FuturesPositionV2, SymbolConfig, TradingStatus,

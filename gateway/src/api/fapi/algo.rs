@@ -10,13 +10,13 @@ use super::{
     shown, submit, views, within,
 };
 use crate::api::{Call, Error, Method, Route, later, now};
-use crate::dialect::fapi::params::Params;
-use crate::dialect::fapi::place::{self, Names};
-use crate::dialect::fapi::{algo, refusal};
 use ringside_commands::ingress::Priority;
 use ringside_core::command::{CancelAllPerpetual, CancelPerpetual, order_class};
 use ringside_core::ids::MarketId;
 use ringside_core::reject::Reject;
+use ringside_dialect::fapi::params::Params;
+use ringside_dialect::fapi::place::{self, Names};
+use ringside_dialect::fapi::{algo, refusal};
 use ringside_views::kept::List;
 use ringside_views::log::Page;
 use ringside_views::perpetual::order::OrderRecord;
@@ -168,7 +168,7 @@ async fn cancel(call: Call) -> Result<ConditionalCanceled, Error> {
             msg: "success",
         }),
         Some(Reject::OrderNotFound) => Err(refusal::UNKNOWN_ORDER.into()),
-        Some(reject) => Err(crate::dialect::fapi::reject::of_reject(reject).into()),
+        Some(reject) => Err(ringside_dialect::fapi::reject::of_reject(reject).into()),
     }
 }
 

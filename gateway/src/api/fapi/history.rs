@@ -6,8 +6,8 @@ use super::{
     shape, views, within,
 };
 use crate::api::{Call, Error, Query, Route, Weighed, later};
-use crate::dialect::fapi::{encode, refusal};
 use ringside_core::command::SelfTradePrevention;
+use ringside_dialect::fapi::{encode, refusal};
 use ringside_views::archive::OWN_KEPT_MS;
 use ringside_views::archive::pages::source;
 use ringside_views::kept::List;

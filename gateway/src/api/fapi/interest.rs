@@ -3,8 +3,8 @@
 use super::{from_archive, get, market, name_of, params, shape, views, within};
 use crate::api::docs::{Param, Shape};
 use crate::api::{Call, Error, Route, later};
-use crate::dialect::fapi::{refusal, text};
 use ringside_auth::access::Auth;
+use ringside_dialect::fapi::{refusal, text};
 use ringside_views::log::Page;
 use ringside_views::perpetual::interest::{InterestRecord, PERIODS, classes};
 use ringside_wire::futures::market::InterestSample;

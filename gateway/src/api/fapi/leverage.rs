@@ -2,13 +2,13 @@
 
 use super::{READ, SUCCESS, TRADE, carry_out, market, optional_market, params, row, shape, submit, views};
 use crate::api::{Call, Error, Method, Route, later, now};
-use crate::dialect::fapi::params::integer;
-use crate::dialect::fapi::{refusal, reject};
 use ringside_commands::ingress::Priority;
 use ringside_core::command::{
     AdjustIsolatedMargin, MarginMode, SetLeverage, SetPerpetualAccount, account_mask,
 };
 use ringside_core::reject::Reject;
+use ringside_dialect::fapi::params::integer;
+use ringside_dialect::fapi::{refusal, reject};
 use ringside_wire::futures::FuturesSuccess;
 use ringside_wire::futures::account::{
     AssetsMode, FeeBurn, LeverageSet, MarginAdjusted, MarginTypeShown, PositionMode,

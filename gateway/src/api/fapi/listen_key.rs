@@ -2,12 +2,12 @@
 
 use super::{params, row};
 use crate::api::{Call, Error, Means, Method, Route, later};
-use crate::dialect::fapi::refusal;
 use ringside_auth::Authenticator;
 use ringside_auth::access::Auth;
 use ringside_auth::key::ApiKey;
 use ringside_auth::listen_key::{ENDLESS, ListenKey, ListenKeyError, ListenKeys};
 use ringside_core::ids::AccountId;
+use ringside_dialect::fapi::refusal;
 use ringside_wire::fault::Fault;
 use ringside_wire::futures::FuturesListenKey;
 use ringside_wire::futures::market::Empty;

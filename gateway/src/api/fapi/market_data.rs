@@ -3,13 +3,13 @@
 use super::{by_symbol, get, market, of_funding, one_or_all, optional_market, params, shape, views};
 use crate::api::docs::Param;
 use crate::api::{Answers, Call, Error, Query, Route, Weight, now};
-use crate::dialect::fapi::encode::Steps;
-use crate::dialect::fapi::params::Params;
-use crate::dialect::fapi::{encode, margin, refusal, text};
 use ringside_auth::access::Auth;
 use ringside_core::command::PerpetualParameter;
 use ringside_core::ids::FEE_ACCOUNT;
 use ringside_core::money::UNIT;
+use ringside_dialect::fapi::encode::Steps;
+use ringside_dialect::fapi::params::Params;
+use ringside_dialect::fapi::{encode, margin, refusal, text};
 use ringside_wire::futures::market::{
     Constituent, Constituents, Depth, Empty, ExchangeInfo, FundBalance, FundingBounds, FuturesAssetIndex,
     FuturesBest, FuturesDay, FuturesInsuranceFund, FuturesLastPrice, FuturesPremiumIndex, MarginAsset,

@@ -16,15 +16,15 @@ pub mod series;
 pub mod shape;
 
 use super::docs::Param;
-use super::{Answers, Call, Error, Method, Query, Route, StatusCode, Weight};
-use crate::dialect::fapi::params::Params;
-use crate::dialect::fapi::refusal::{self, Refusal};
-use crate::dialect::fapi::reject;
+use super::{Answers, Call, Error, Method, Query, Route, Weight};
 use parking_lot::RwLockReadGuard;
 use ringside_auth::access::{Auth, Permission};
 use ringside_commands::ingress::{EngineState, Priority, Reply, Unavailable};
 use ringside_core::command::{Body, Command};
 use ringside_core::ids::{MarketId, Symbol};
+use ringside_dialect::fapi::params::Params;
+use ringside_dialect::fapi::refusal;
+use ringside_dialect::fapi::reject;
 use ringside_views::Views;
 use ringside_views::archive::readers::Unreadable;
 use ringside_views::archive::{OWN_KEPT_MS, Removed};
@@ -35,13 +35,6 @@ use ringside_wire::futures::FuturesSuccess;
 use ringside_wire::futures::market::OneOrAll;
 use ringside_wire::refusal::Dialect;
 use std::ops::RangeInclusive;
-
-impl From<Refusal> for Error {
-    fn from(refusal: Refusal) -> Error {
-        let status = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        Error::fapi(status, refusal.code.min(-1), refusal.msg)
-    }
-}
 
 /// A row of this dialect.
 const fn row(

@@ -7,9 +7,9 @@ use super::{
     views, within,
 };
 use crate::api::{Call, Error, Route, later, now};
-use crate::dialect::fapi::params::Params;
-use crate::dialect::fapi::{order, place, refusal};
 use ringside_core::ids::MarketId;
+use ringside_dialect::fapi::params::Params;
+use ringside_dialect::fapi::{order, place, refusal};
 use ringside_views::Views;
 use ringside_views::kept::List;
 use ringside_views::log::Page;

@@ -7,9 +7,9 @@ use super::{
 };
 use crate::api::docs::Param;
 use crate::api::{Answers, Call, Error, Query, Route, later};
-use crate::dialect::fapi::{encode, refusal};
 use ringside_auth::access::Auth;
 use ringside_core::ids::MarketId;
+use ringside_dialect::fapi::{encode, refusal};
 use ringside_views::candle::{self, INTERVALS};
 use ringside_views::log::Page;
 use ringside_views::perpetual::market::PerpetualMarket;

@@ -3,7 +3,7 @@
 //! What is read and how it is judged is the dialect's (`dialect/fapi/params.rs`, `place.rs`); a test holds the two together.
 
 use crate::api::docs::{Param, SYMBOL_SENT, Shape};
-use crate::dialect::fapi::words::{MarginType, MatchedPrice, OrderSide, SelfTrade, TriggerPrice};
+use ringside_dialect::fapi::words::{MarginType, MatchedPrice, OrderSide, SelfTrade, TriggerPrice};
 
 /// Milliseconds, ids, counts. What may be left out may be sent empty as well.
 const INTEGER: Shape = Shape::Pattern("^[0-9]{1,19}$");

@@ -4,10 +4,10 @@
 use crate::api::withdrawal::asset_of;
 use crate::api::{Answer, Call, Handler, Method, Response, Route, spot};
 use crate::config::Config;
-use crate::dialect::spot::withdrawal::authorization;
 use ringside_auth::access::Auth;
 use ringside_chain::withdrawal_signing::release_of;
 use ringside_core::command::{Ledger, WithdrawalStatus, pause};
+use ringside_dialect::spot::withdrawal::authorization;
 use ringside_wire::fault::Denied;
 use ringside_wire::spot::chain::WithdrawalAuthorization;
 use serde::Serialize;

@@ -5,14 +5,14 @@ use crate::api::docs::{Field, Param, SYMBOL_SENT, Shape};
 use crate::api::operate::{Action, REASON, Subject, operate};
 use crate::api::{Call, Error, Method, Route, later};
 use crate::config::Config;
-use crate::dialect::spot::admin::{
-    self, CreditBody, INVALID_REASON, INVALID_TOKEN, ListBody, StatusBody, UpdateBody,
-};
-use crate::dialect::spot::refusal::{self, Refusal};
 use ringside_auth::access::Auth;
 use ringside_core::command::{Body, MarketStatus, SetMarketStatus};
 use ringside_core::ids::text;
 use ringside_core::reject::Reject;
+use ringside_dialect::spot::admin::{
+    self, CreditBody, INVALID_REASON, INVALID_TOKEN, ListBody, StatusBody, UpdateBody,
+};
+use ringside_dialect::spot::refusal::{self, Refusal};
 use ringside_views::market::MarketRecord;
 use ringside_wire::account::{DONE, Done};
 use ringside_wire::name::Market;

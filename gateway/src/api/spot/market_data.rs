@@ -3,10 +3,10 @@
 use super::{from_archive, market, shape};
 use crate::api::docs::{Param, SYMBOL_SENT, Shape};
 use crate::api::{Call, Error, Method, Query, Route, Weight, later, now};
-use crate::dialect::spot::refusal::Refusal;
-use crate::dialect::spot::{decode, encode, refusal};
 use ringside_commands::ingress::EngineState;
 use ringside_core::command::MarketStatus;
+use ringside_dialect::spot::refusal::Refusal;
+use ringside_dialect::spot::{decode, encode, refusal};
 use ringside_views::kline::SPOT_INTERVALS;
 use ringside_wire::futures::market::OneOrAll;
 use ringside_wire::spot::{SpotDepth, SpotKline, SpotMarket, SpotTicker, SpotTrade};

@@ -13,11 +13,11 @@ pub mod trade;
 pub mod transfer;
 pub mod withdrawal;
 
-use super::{Call, Error, StatusCode};
-use crate::dialect::spot::refusal::{self, Refusal};
+use super::{Call, Error};
 use parking_lot::RwLockReadGuard;
 use ringside_commands::ingress::{EngineState, Unavailable};
 use ringside_core::ids::MarketId;
+use ringside_dialect::spot::refusal::{self, Refusal};
 use ringside_views::Views;
 use ringside_views::archive::OWN_KEPT_MS;
 use ringside_views::archive::readers::Unreadable;
@@ -42,30 +42,17 @@ pub(super) const OF_ENGINE: &[Refusal] = &[
     refusal::INTERNAL,
 ];
 
-/// A refusal as the edge answers it.
-fn error(refusal: Refusal) -> Error {
-    Error::spot(
-        StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
-        refusal.error,
-    )
-    .with_message(refusal::hint(refusal))
-}
-
-impl From<Refusal> for Error {
-    fn from(refusal: Refusal) -> Error {
-        error(refusal)
-    }
-}
-
 /// No reply, as the spot dialect answers it.
 pub(super) fn unavailable(unavailable: Unavailable) -> Error {
     match unavailable {
-        Unavailable::Disabled | Unavailable::Halted => error(refusal::ENGINE_DISABLED),
-        Unavailable::Mirror => error(refusal::ENGINE_DISABLED)
+        Unavailable::Disabled | Unavailable::Halted => refusal::ENGINE_DISABLED.into(),
+        Unavailable::Mirror => Error::from(refusal::ENGINE_DISABLED)
             .with_message("this host follows another and takes no commands: send it to the one that leads"),
-        Unavailable::Restarting => error(refusal::ENGINE_RESTARTING),
-        Unavailable::Busy => error(refusal::ENGINE_BUSY).with_message("nothing was done; retry with backoff"),
-        Unavailable::Unknown => error(refusal::DB_ERROR)
+        Unavailable::Restarting => refusal::ENGINE_RESTARTING.into(),
+        Unavailable::Busy => {
+            Error::from(refusal::ENGINE_BUSY).with_message("nothing was done; retry with backoff")
+        }
+        Unavailable::Unknown => Error::from(refusal::DB_ERROR)
             .with_message("the outcome is unknown; query orders and balances before retrying")
             .with_unknown_outcome(),
     }
@@ -75,9 +62,9 @@ pub(super) fn unavailable(unavailable: Unavailable) -> Error {
 fn from_archive(reason: Unreadable) -> Error {
     match reason {
         Unreadable::Busy => {
-            error(refusal::ENGINE_BUSY).with_message("too many readers of history; retry with backoff")
+            Error::from(refusal::ENGINE_BUSY).with_message("too many readers of history; retry with backoff")
         }
-        Unreadable::Failed => error(refusal::DB_ERROR).with_message("history cannot be read"),
+        Unreadable::Failed => Error::from(refusal::DB_ERROR).with_message("history cannot be read"),
     }
 }
 
@@ -97,7 +84,7 @@ async fn check_kept(
         Some(removed) => {
             let message =
                 format!("own rows through {} are kept elsewhere", removed.time_ms.div_euclid(1_000));
-            Err(error(refusal::INVALID_RANGE).with_message(message))
+            Err(Error::from(refusal::INVALID_RANGE).with_message(message))
         }
         None => Ok(()),
     }
@@ -107,8 +94,8 @@ async fn check_kept(
 fn check_views(call: &Call) -> Result<(), Error> {
     match call.phase {
         EngineState::Running | EngineState::Halted | EngineState::Mirror | EngineState::Carrying => Ok(()),
-        EngineState::Restarting => Err(error(refusal::ENGINE_RESTARTING)),
-        EngineState::Disabled => Err(error(refusal::ENGINE_DISABLED)),
+        EngineState::Restarting => Err(refusal::ENGINE_RESTARTING.into()),
+        EngineState::Disabled => Err(refusal::ENGINE_DISABLED.into()),
     }
 }
 

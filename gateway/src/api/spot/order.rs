@@ -3,12 +3,12 @@
 use super::{UnknownSymbol, from_archive, market_filter, shape, unavailable, views};
 use crate::api::docs::{Param, Shape, UUID_SENT};
 use crate::api::{Call, Error, Method, Route, later};
-use crate::dialect::spot::id::{self, ParsedUuid};
-use crate::dialect::spot::{decode, encode, refusal};
 use ringside_auth::access::{Auth, Permission};
 use ringside_commands::ingress::Priority;
 use ringside_core::command::{CancelAll, CancelOrder, Command};
 use ringside_core::ids::{ALL_MARKETS, OrderId};
+use ringside_dialect::spot::id::{self, ParsedUuid};
+use ringside_dialect::spot::{decode, encode, refusal};
 use ringside_views::history::OrderQuery;
 use ringside_views::kept::List;
 use ringside_views::order::OrderRecord;

@@ -3,9 +3,9 @@
 use super::{UnknownSymbol, check_views, from_archive, market_filter, views};
 use crate::api::docs::{Param, Shape, TOKEN};
 use crate::api::{Call, Error, Method, Route, later, now};
-use crate::dialect::spot::{decode, encode, refusal};
 use ringside_auth::access::{Auth, Permission};
 use ringside_core::ids::padded;
+use ringside_dialect::spot::{decode, encode, refusal};
 use ringside_views::history::{FillQuery, FillRecord};
 use ringside_views::kept::List;
 use ringside_wire::spot::{SpotBalance, SpotOwnTrade};

@@ -8,9 +8,9 @@
 
 use super::day::Day;
 use super::rows::{Lines, all_of, each_of, first, members};
-use crate::dialect::{fapi, spot};
 use anyhow::{Context, Result};
 use ringside_core::ids::{AccountId, FEE_ACCOUNT, MarketId, OrderId, Symbol, text};
+use ringside_dialect::{fapi, spot};
 use ringside_persist::archive::sqlite::Sqlite;
 use ringside_persist::archive::{ArchiveReader, EntriesAsked};
 use ringside_views::Views;

@@ -2,10 +2,10 @@
 //! milliseconds, those of spot without one and in microseconds. Prices and quantities are spelled as the API spells them.
 
 use super::day::Day;
-use crate::dialect::fapi::encode;
 use anyhow::Result;
 use ringside_core::command::{PerpetualParameter, Side};
 use ringside_core::ids::{AccountId, MarketId};
+use ringside_dialect::fapi::encode;
 use ringside_persist::archive::{ALL_FACETS, ArchiveReader, EntriesAsked};
 use ringside_views::archive::pages::row_of;
 use ringside_views::archive::rows::list_of;

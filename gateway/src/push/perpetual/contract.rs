@@ -1,10 +1,10 @@
 //! `!contractInfo`: a market's status or brackets were set.
 
 use super::{At, Start, Stream};
-use crate::dialect::fapi::encode::DELIVERY_MS;
-use crate::dialect::fapi::words;
 use ringside_core::event::{Event, PerpetualBracket};
 use ringside_core::money::RATE_ONE;
+use ringside_dialect::fapi::encode::DELIVERY_MS;
+use ringside_dialect::fapi::words;
 use ringside_views::perpetual::market::PerpetualMarket;
 use ringside_wire::futures::stream::{ContractEvent, EventBracket};
 use ringside_wire::number::MicrosNumber;

@@ -1,11 +1,11 @@
 //! `@forceOrder`: each second the largest order of a liquidation that is over, by what of it was filled, then by what was to be.
 
 use super::{At, Due, Start, Stream};
-use crate::dialect::fapi::words::OrderSide;
 use ringside_core::event::{Event, Execution, PerpetualOrder, PerpetualTrade, TradeCause};
 use ringside_core::ids::OrderId;
 use ringside_core::money::{Money, Quantity};
 use ringside_core::risk::perpetual::units::average_price;
+use ringside_dialect::fapi::words::OrderSide;
 use ringside_views::perpetual::is_liquidation;
 use ringside_wire::futures::stream::{ForcedEvent, ForcedOrder};
 use ringside_wire::number::Units;

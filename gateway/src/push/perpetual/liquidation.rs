@@ -1,10 +1,10 @@
 //! Channel `liquidations`: each step of one.
 
 use super::{At, Start, Stream};
-use crate::dialect::fapi::text;
-use crate::dialect::fapi::words::OrderSide;
 use ringside_core::event::{self, Event, LiquidationStep as Step};
 use ringside_core::risk::perpetual::units::average_price;
+use ringside_dialect::fapi::text;
+use ringside_dialect::fapi::words::OrderSide;
 use ringside_wire::futures::stream::LiquidationStep;
 use ringside_wire::number::{SignedMoney, Units};
 

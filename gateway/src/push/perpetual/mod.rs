@@ -20,10 +20,10 @@ pub mod trade;
 
 use super::recorder::PushRecorder;
 use super::topic::Topic;
-use crate::dialect::fapi::encode::Steps;
 use ringside_core::event::{self, Event};
 use ringside_core::ids::{MarketId, Symbol, text};
 use ringside_core::money::Price;
+use ringside_dialect::fapi::encode::Steps;
 use ringside_views::Views;
 use ringside_views::depth::Book;
 use ringside_views::perpetual::market::PerpetualMarket;

@@ -1,8 +1,8 @@
 //! Methods of requests over a WebSocket: each is a row that names the route which answers it.
 
 use crate::api::{Handler, Method, Response, Route, Weight, fapi};
-use crate::dialect::fapi::refusal;
 use ringside_auth::access::{Auth, Permission};
+use ringside_dialect::fapi::refusal;
 use ringside_wire::refusal::Dialect;
 use std::sync::LazyLock;
 

@@ -34,7 +34,7 @@ pub mod session;
 use super::server::{UPGRADE_REQUIRED, check_phase, hand_over};
 use crate::api::docs::{Param, Shape};
 use crate::api::{Answer, Call, Error, Handler, Method, Route, Weight};
-use crate::dialect::spot::refusal::{self, Refusal};
+use ringside_dialect::spot::refusal::{self, Refusal};
 use session::Session;
 
 /// The row.

@@ -2,9 +2,9 @@
 //! a listener wants, and the wrapper with its own key around it, are the sockets' business. A connection keeps the keys that it
 //! listens with in its queue, where the sweep looks whether one is over.
 
-use crate::dialect::fapi::user::listen_key_expired;
 use crate::worker::Worker;
 use ringside_auth::listen_key::{LISTEN_KEY_LEN, ListenKey};
+use ringside_dialect::fapi::user::listen_key_expired;
 use std::sync::Arc;
 
 /// Name of the last event of a key.

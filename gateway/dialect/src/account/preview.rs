@@ -3,10 +3,10 @@
 
 use super::params::{member, number, side};
 use super::refusal::{self, Refused, invalid};
-use crate::dialect::fapi::margin::{self, AccountSummary, Held};
-use crate::dialect::fapi::params::Decimal;
-use crate::dialect::fapi::words::OrderSide;
-use crate::dialect::fapi::{fees, place};
+use crate::fapi::margin::{self, AccountSummary, Held};
+use crate::fapi::params::Decimal;
+use crate::fapi::words::OrderSide;
+use crate::fapi::{fees, place};
 use ringside_core::command::{
     PerpetualOrderType, PerpetualParameter as Setting, PerpetualState, PlacePerpetual, Side,
 };

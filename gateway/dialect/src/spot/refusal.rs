@@ -1,8 +1,10 @@
 //! Refusals of the spot dialect: status and string of `spot.md` 3, each stated once.
 
+use http::StatusCode;
 use ringside_core::reject::Reject;
 use ringside_views::market::MarketRecord;
 use ringside_wire::number::{Total, Units};
+use ringside_wire::refusal::Error;
 
 /// One refusal: the HTTP status and the exact `error` string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -11,6 +13,13 @@ pub struct Refusal {
     pub status: u16,
     /// The string.
     pub error: &'static str,
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Error {
+        let status = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        Error::spot(status, refusal.error).with_message(hint(refusal))
+    }
 }
 
 const fn refusal(status: u16, error: &'static str) -> Refusal {

@@ -1,7 +1,8 @@
-//! Spellings: how each API writes what the engine and the views hold. Names core and views only; knows no socket, no
-//! status type of an HTTP library and no runtime, so that every rule of spelling can be tested as a function of text.
+//! Spellings: how each API writes what the engine and the views hold. Names core, views and wire only; knows no socket, no HTTP
+//! library and no runtime, so that every rule of spelling can be tested as a function of text.
 
 /// Bodies of requests: their members as they were sent, nothing for those that were not.
+#[macro_export]
 macro_rules! body {
     ($($(#[$meta:meta])* $visibility:vis $name:ident { $($(#[$of:meta])* $member:ident),+ $(,)? })+) => {$(
         #[derive(Clone, Copy, Debug, serde::Deserialize)]
@@ -12,7 +13,6 @@ macro_rules! body {
         }
     )+};
 }
-pub(crate) use body;
 
 pub mod account;
 pub mod fapi;

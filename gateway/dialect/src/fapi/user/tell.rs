@@ -7,11 +7,11 @@ use super::UserEvent;
 use super::encode::{self, Fill};
 use super::exposure::Exposures;
 use super::ledger::{Ledger, isolated_wallet};
-use crate::dialect::fapi::encode::USDT;
-use crate::dialect::fapi::margin::{AccountSummary, figures, leverage_in_force};
-use crate::dialect::fapi::refusal::Refusal;
-use crate::dialect::fapi::reject;
-use crate::dialect::fapi::words::{MarginType, PositionMargin};
+use crate::fapi::encode::USDT;
+use crate::fapi::margin::{AccountSummary, figures, leverage_in_force};
+use crate::fapi::refusal::Refusal;
+use crate::fapi::reject;
+use crate::fapi::words::{MarginType, PositionMargin};
 use ringside_core::command::{MarginMode, PerpetualStatus, order_flag};
 use ringside_core::event::{
     self, Event, Execution as EngineExecution, Kind, PerpetualExposure, PerpetualPosition, PerpetualTrade,

@@ -1,7 +1,7 @@
 //! Parameters of these routes: text into values, each refusal naming its parameter.
 
 use super::refusal::{Refused, invalid};
-use crate::dialect::fapi::params::Decimal;
+use crate::fapi::params::Decimal;
 use ringside_core::command::Side;
 use ringside_wire::decimal;
 use serde::de::DeserializeOwned;

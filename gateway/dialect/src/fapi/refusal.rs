@@ -2,7 +2,9 @@
 //!
 //! What the edge refuses before a handler sees the request is spelled in `http/fault.rs`.
 
+use http::StatusCode;
 use ringside_core::command::PerpetualState;
+use ringside_wire::refusal::Error;
 use std::borrow::Cow;
 
 /// One refusal.
@@ -14,6 +16,13 @@ pub struct Refusal {
     pub code: i32,
     /// The text, exactly.
     pub msg: Cow<'static, str>,
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Error {
+        let status = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        Error::fapi(status, refusal.code.min(-1), refusal.msg)
+    }
 }
 
 const fn refusal(code: i32, msg: &'static str) -> Refusal {

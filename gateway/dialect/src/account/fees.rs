@@ -1,6 +1,6 @@
 //! The answer of fee-info (`account.md` 3).
 
-use crate::dialect::fapi::fees;
+use crate::fapi::fees;
 use ringside_core::event::{VipChange, VipTier, VipTierScheduled};
 use ringside_core::ids::AccountId;
 use ringside_views::perpetual::Perpetuals;

@@ -1,8 +1,8 @@
 //! What events say of orders: from the record of one to the objects of `ringside_wire::futures::user`.
 
-use crate::dialect::fapi::encode::USDT;
-use crate::dialect::fapi::refusal::Refusal;
-use crate::dialect::fapi::words::{
+use crate::fapi::encode::USDT;
+use crate::fapi::refusal::Refusal;
+use crate::fapi::words::{
     MatchedPrice, OrderSide, OrderStatus, OrderType, SelfTrade, TimeInForce, TriggerPrice,
 };
 use ringside_core::command::{PerpetualOrderType, order_flag};

@@ -1,6 +1,6 @@
 //! An account across both ledgers (`account.md` 6).
 
-use crate::dialect::fapi::margin;
+use crate::fapi::margin;
 use ringside_core::ids::AccountId;
 use ringside_core::money::{Amount, UNIT};
 use ringside_views::Views;

@@ -1,6 +1,8 @@
 //! Refusals of this dialect: HTTP status, code and what it says to people, each stated once (`account.md` 1).
 
+use http::StatusCode;
 use ringside_core::reject::Reject;
+use ringside_wire::refusal::Error;
 use std::borrow::Cow;
 
 /// One refusal.
@@ -33,6 +35,19 @@ impl Refusal {
     /// The same with another message.
     pub fn saying(self, message: impl Into<Cow<'static, str>>) -> Refused {
         Refused { refusal: self, message: message.into() }
+    }
+}
+
+impl From<Refused> for Error {
+    fn from(Refused { refusal, message }: Refused) -> Error {
+        let status = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        Error::account(status, refusal.code, message)
+    }
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Error {
+        Refused::from(refusal).into()
     }
 }
 

@@ -7,7 +7,7 @@ use super::params::{Decimal, Params, integer};
 use super::refusal::{self, Refusal};
 use super::text;
 use super::words::{self, TradingState};
-use crate::dialect::is_nothing;
+use crate::is_nothing;
 use ringside_core::command::{
     ClientOrder, ModifyPerpetual, PerpetualOrderType, PerpetualParameter as Setting, PerpetualState,
     PerpetualTimeInForce, PlacePerpetual, PriceMatch, SelfTradePrevention, Side, WorkingType, order_flag,

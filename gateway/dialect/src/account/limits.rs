@@ -2,8 +2,8 @@
 
 use super::params::{member, number, typed};
 use super::refusal::{INVALID_PARAMETER, Refused};
-use crate::dialect::fapi::params::Decimal;
-use crate::dialect::fapi::{place, text};
+use crate::fapi::params::Decimal;
+use crate::fapi::{place, text};
 use ringside_core::command::{PerpetualParameter as P, SetAccountLimits, limit_mask as mask};
 use ringside_core::ids::{ALL_MARKETS, AccountId, FIRST_PERPETUAL, MarketId};
 use ringside_core::money::Money;

@@ -3,9 +3,9 @@
 
 use super::params::{member, typed};
 use super::refusal::{INVALID_PARAMETER, Refused, invalid};
-use crate::dialect::fapi::params::Members;
-use crate::dialect::fapi::text;
-use crate::dialect::fapi::words::TradingState;
+use crate::fapi::params::Members;
+use crate::fapi::text;
+use crate::fapi::words::TradingState;
 use ringside_core::command::{
     Command, DraftPerpetual, PerpetualParameter as P, PerpetualState, ScheduleVipTier, SetBrackets,
     SetPerpetualParameter, SetSource,

@@ -1,7 +1,7 @@
 //! Perpetual markets as these routes show them (`account.md` 9).
 
-use crate::dialect::fapi::encode::Steps;
-use crate::dialect::fapi::words;
+use crate::fapi::encode::Steps;
+use crate::fapi::words;
 use ringside_core::command::PerpetualParameter as Setting;
 use ringside_views::perpetual::Perpetuals;
 use ringside_views::perpetual::market::PerpetualMarket;

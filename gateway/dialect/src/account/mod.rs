@@ -1,5 +1,5 @@
 //! The dialect of the routes outside `/fapi` that are about accounts, and of operators (`account.md`): names in snake_case, times in
-//! UNIX milliseconds, decimals as strings, errors as `{"code","message"}`. Perpetual objects inside are those of `dialect/fapi`.
+//! UNIX milliseconds, decimals as strings, errors as `{"code","message"}`. Perpetual objects inside are those of `fapi`.
 
 pub mod audit;
 pub mod cursor;

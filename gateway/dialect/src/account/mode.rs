@@ -2,7 +2,7 @@
 
 use super::params::member;
 use super::refusal::{self, Refused, invalid};
-use crate::dialect::fapi::words::MarginType;
+use crate::fapi::words::MarginType;
 use ringside_core::command::MarginMode;
 use ringside_core::ids::AccountId;
 use ringside_core::reject::Reject;

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 /// Names in one query, form or object at most: no route has half as many, and looking for one that stands twice compares each
 /// with each.
-pub(crate) const PARAMS_MAX: usize = 100;
+pub const PARAMS_MAX: usize = 100;
 
 /// What a decimal looks like, as refusals say it.
 const DECIMAL: &str = "^[0-9]{1,20}(\\.[0-9]{1,40})?$";

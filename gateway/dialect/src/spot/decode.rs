@@ -6,7 +6,7 @@
 //! Checks that need the state of the engine are not made here.
 
 use super::refusal::{self, Refusal};
-use crate::dialect::is_nothing;
+use crate::is_nothing;
 use ringside_core::command::{
     OrderStatus, OrderType, PlaceOrder, SelfTradePrevention, Side, TimeInForce, place_flag,
 };
