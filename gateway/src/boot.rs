@@ -22,7 +22,6 @@ mod stages;
 mod supervisor;
 mod upstream;
 
-use crate::config::Config;
 use crate::feed;
 use crate::server::shutdown_on_signals;
 use crate::worker::Shared;
@@ -33,6 +32,7 @@ use ringside_auth::Authenticator;
 use ringside_auth::test_wallet::TestWallet;
 use ringside_commands::clock::{Agreement, Clock};
 use ringside_commands::ingress::{CommandProducer, DiskHeadroom, EngineState};
+use ringside_config::Config;
 use ringside_core::command::{Body, Command, PerpetualState};
 use ringside_core::ids::Sequence;
 use ringside_mirror::keys::Identity;
@@ -533,8 +533,8 @@ fn greeting(config: &Config, address: SocketAddr, is_admin_key_new: bool, funded
         false => "a production deployment",
     };
     let acknowledge = match config.acknowledge {
-        crate::config::Acknowledge::Durable => "durable",
-        crate::config::Acknowledge::Written => "written",
+        ringside_config::Acknowledge::Durable => "durable",
+        ringside_config::Acknowledge::Written => "written",
     };
     let changed = match &*config.changed() {
         [] => "all as shipped".to_owned(),

@@ -18,12 +18,12 @@ mod target;
 mod top;
 
 use crate::boot::{self, ViewFold};
-use crate::config::{Config, LogFormat};
 use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
 use ringside_auth::operators::Operators;
 use ringside_auth::rotate::{Rotated, Rotation};
 use ringside_commands::clock::Clock;
+use ringside_config::{Config, LogFormat};
 use ringside_core::Engine;
 use ringside_persist::read::verify::verify;
 use ringside_persist::recover::backup::Until;

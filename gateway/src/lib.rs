@@ -11,7 +11,6 @@
 pub mod api;
 pub mod boot;
 pub mod command_line;
-pub mod config;
 pub mod egress;
 pub mod feed;
 pub mod http;

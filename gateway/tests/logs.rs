@@ -8,7 +8,7 @@ mod exchange;
 use exchange::Exchange;
 use ringside_auth::secret::Secret;
 use ringside_auth::typed_data::{Login, address_of_key};
-use ringside_gateway::config::Value as _;
+use ringside_config::Value as _;
 use ringside_wire::address::address_text;
 use serde_json::{Value, json};
 use std::io::{self, Write};

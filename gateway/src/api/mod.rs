@@ -16,7 +16,6 @@ pub mod page;
 pub mod spot;
 pub mod withdrawal;
 
-use crate::config::Config;
 use crate::http::order_rate::OrderCount;
 pub use crate::http::response::{Answer, Response};
 pub use call::{Call, Query};
@@ -25,6 +24,7 @@ pub use hyper::StatusCode;
 use ringside_auth::access::Auth;
 pub use ringside_auth::access::{Identity, Means};
 use ringside_commands::ingress::Unavailable;
+use ringside_config::Config;
 use ringside_dialect::account::refusal::Refusal as Named;
 use ringside_dialect::spot::refusal::Refusal;
 use ringside_wire::refusal::Dialect;

@@ -3,12 +3,12 @@
 
 use super::error::BootError;
 use super::stages::{is_blank, persist_config};
-use crate::config::Config;
 use parking_lot::Mutex;
 use ringside_auth::AuthError;
 use ringside_auth::credential_log::{Change, CredentialLog, CredentialLogError};
 use ringside_auth::former_files;
 use ringside_commands::clock::Clock;
+use ringside_config::Config;
 use ringside_core::engine::ENGINE_VERSION;
 use ringside_core::side::{SideEntry, SideStore};
 use ringside_persist::error::PersistError;

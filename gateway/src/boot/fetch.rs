@@ -5,8 +5,8 @@
 //! archive behind it: one that is older than the journal's beginning would have a hole.
 
 use super::stages::{archive, engine_config};
-use crate::config::Config;
 use parking_lot::Mutex;
+use ringside_config::Config;
 use ringside_core::Engine;
 use ringside_core::ids::Sequence;
 use ringside_mirror::keys::Identity;

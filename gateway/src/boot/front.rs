@@ -3,7 +3,6 @@
 use super::credentials::JournalLog;
 use super::error::BootError;
 use super::supervisor::{Progress, Supervisor};
-use crate::config::Config;
 use crate::operations;
 use crate::routes::ROUTES;
 use crate::server::router::Router;
@@ -13,6 +12,7 @@ use crate::worker::{Shared, Worker};
 use ringside_auth::Authenticator;
 use ringside_auth::credential_log::CredentialLog;
 use ringside_commands::clock::Clock;
+use ringside_config::Config;
 use ringside_core::pin::pin_current_thread;
 use ringside_core::side::SideStore;
 use std::io::Write;

@@ -2,12 +2,12 @@
 //! replays, written down behind the exchange. It holds nobody up, and a fault ends it alone: whoever comes back is told of a gap then.
 
 use super::error::BootError;
-use crate::config::Config;
 use crate::egress::{CommandEvents, Listener};
 use crate::push::kept::{KeptChange, KeptEvent, KeptEvents};
 use crate::push::pusher::Pusher;
 use crate::push::registry::SubscriptionRegistry;
 use ringside_commands::clock::Clock;
+use ringside_config::Config;
 use ringside_core::agent::{Agent, Runner, Running};
 use ringside_core::event::Event;
 use ringside_core::ids::{AccountId, Sequence};

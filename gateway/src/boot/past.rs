@@ -4,8 +4,8 @@
 use super::error::BootError;
 use super::make_data_folder;
 use super::stages::{engine_config, is_blank, persist_config, take_folder};
-use crate::config::Config;
 use ringside_commands::clock::Clock;
+use ringside_config::Config;
 use ringside_core::Engine;
 use ringside_core::agent::Agent;
 use ringside_core::command::Command;

@@ -3,9 +3,9 @@
 pub(super) mod words;
 
 use super::target::Target;
-use crate::config::Config;
 use anyhow::{Context, Result, bail, ensure};
 use hyper::{Method, StatusCode};
+use ringside_config::Config;
 use serde_json::Value;
 use std::io::Read;
 

@@ -17,10 +17,10 @@ mod rows;
 
 use super::inspect::Asked;
 use crate::boot::{self, ViewFold};
-use crate::config::Config;
 use anyhow::{Context, Result, bail, ensure};
 use day::Day;
 use own::Own;
+use ringside_config::Config;
 use ringside_core::Engine;
 use ringside_core::ids::{AccountId, MarketId};
 use ringside_persist::archive::sqlite::Sqlite;

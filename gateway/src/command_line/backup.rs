@@ -15,11 +15,11 @@
 //! anything that its owner does not enable or make anew ([`Credentials`]), unless who restores says otherwise.
 
 use crate::boot::{self, ViewFold};
-use crate::config::Config;
 use crate::feed::registry;
 use anyhow::{Context, Result, bail, ensure};
 use ringside_auth::{former_files, key, listen_key, logout, operators};
 use ringside_commands::clock::Clock;
+use ringside_config::Config;
 use ringside_core::Engine;
 use ringside_core::engine::ENGINE_VERSION;
 use ringside_core::ids::{AccountId, Sequence};

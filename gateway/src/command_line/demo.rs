@@ -8,9 +8,9 @@ mod past;
 mod traders;
 
 use crate::boot::{self, BootError};
-use crate::config::Config;
 use ringside_auth::Authenticator;
 use ringside_commands::clock::Clock;
+use ringside_config::Config;
 use sha2::{Digest, Sha256};
 use std::net::SocketAddr;
 

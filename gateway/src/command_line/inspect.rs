@@ -6,8 +6,8 @@
 pub(super) mod tree;
 
 use crate::boot::{self, ViewFold};
-use crate::config::Config;
 use anyhow::{Context, Result, ensure};
+use ringside_config::Config;
 use ringside_core::Engine;
 use ringside_core::command::{self, Command};
 use ringside_core::event::{self, Event};

@@ -3,10 +3,10 @@
 
 use super::client::Client;
 use super::target::Target;
-use crate::config::Config;
 use anyhow::{Context, Result};
 use hdrhistogram::Histogram;
 use hyper::Method;
+use ringside_config::Config;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! `ringside manual`: the manual page, of the descriptions that help has too and of the table of settings.
 
-use crate::config::{Config, SETTINGS};
 use clap_mangen::Man;
+use ringside_config::{Config, SETTINGS};
 use std::fmt::Write;
 use std::io;
 

@@ -1,8 +1,8 @@
 //! `ringside mirror-key` and `ringside promote`: how two hosts know each other, and how the second takes the place of the first.
 
 use super::journal_of;
-use crate::config::Config;
 use anyhow::Context;
+use ringside_config::Config;
 use ringside_mirror::keys::Identity;
 use ringside_persist::mirror::mark::promote as promote_journal;
 use ringside_persist::storage::disk::Disk;

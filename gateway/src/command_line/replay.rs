@@ -9,10 +9,10 @@ mod compare;
 mod parameter;
 
 use crate::boot::{self, ViewFold};
-use crate::config::Config;
 use anyhow::{Result, ensure};
 use compare::Totals;
 pub(super) use parameter::Change;
+use ringside_config::Config;
 use ringside_core::Engine;
 use ringside_core::command::{
     AmendOrder, CancelOrder, CancelPerpetual, Command, Kind, ModifyPerpetual, ReplaceOrder,

@@ -1,9 +1,9 @@
 //! Which running exchange a subcommand of operators asks, and by whose key.
 
 use super::client::Client;
-use crate::config::Config;
 use anyhow::{Context, Result};
 use ringside_auth::Authenticator;
+use ringside_config::Config;
 use std::path::PathBuf;
 use zeroize::Zeroizing;
 

@@ -7,9 +7,9 @@
 use super::client::Client;
 use super::latency::Counted;
 use super::target::Target;
-use crate::config::Config;
 use anyhow::{Context, Result, ensure};
 use hyper::{Method, StatusCode};
+use ringside_config::Config;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

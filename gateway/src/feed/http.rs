@@ -1,10 +1,10 @@
 //! A feed that asks a resource for its JSON again and again.
 
 use super::{FeedError, MESSAGE_LEN_MAX, Newest, PATIENCE, Place, Tell, price};
-use crate::config::feed::PricePaths;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::Request;
+use ringside_config::feed::PricePaths;
 use ringside_core::money::Price;
 use ringside_outbound::Outbound;
 use std::convert::Infallible;

@@ -16,13 +16,13 @@ pub mod registry;
 mod spot;
 mod websocket;
 
-use crate::config::Config;
-use crate::config::feed::{Feed, FeedKind};
 use publisher::Publisher;
 use quote::Quotes;
 use registry::{Entry, Feeds};
 use ringside_commands::clock::Clock;
 use ringside_commands::ingress::{Ingress, ReplyQueue, WorkerFigures};
+use ringside_config::Config;
+use ringside_config::feed::{Feed, FeedKind};
 use ringside_core::money::Price;
 use ringside_outbound::OutboundFault;
 use ringside_outbound::tls::Trust;

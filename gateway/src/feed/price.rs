@@ -1,6 +1,6 @@
 //! A price in somebody's JSON: found by its place, read as an exact decimal.
 
-use crate::config::feed::PricePaths;
+use ringside_config::feed::PricePaths;
 use ringside_core::money::{AMOUNT_UNIT, MAX_ENTRY, Price, UNIT};
 use ringside_wire::decimal::{of_json, parse_any};
 use serde_json::value::RawValue;

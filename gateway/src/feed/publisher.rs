@@ -1,7 +1,7 @@
 //! From the newest price of a feed to a command of its source.
 
-use crate::config::feed::Feed;
 use ringside_commands::ingress::{Ingress, Priority, Reply, Unavailable};
+use ringside_config::feed::Feed;
 use ringside_core::command::{Command, FeedPrice};
 use ringside_core::money::Price;
 use ringside_core::reject::Reject;

@@ -2,8 +2,8 @@
 //! that publishers send.
 
 use super::price;
-use crate::config::feed::{Feed, FeedKind, PricePaths};
 use parking_lot::Mutex;
+use ringside_config::feed::{Feed, FeedKind, PricePaths};
 use ringside_core::money::{Price, Quantity};
 use std::collections::BTreeMap;
 

@@ -4,10 +4,10 @@
 //! journal, which goes on for ever and into every copy. Replay needs no feed, as the prices that feeds delivered are commands. That
 //! somebody changed one is in the audit log, without path and texts.
 
-use crate::config::Config;
-use crate::config::feed::{Feed, Table};
 use parking_lot::Mutex;
 use ringside_auth::secret::{self, SecretError};
+use ringside_config::Config;
+use ringside_config::feed::{Feed, Table};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -2,8 +2,8 @@
 
 use super::connection::{Stream, connect};
 use super::{FeedError, MESSAGE_LEN_MAX, Newest, PATIENCE, Place, Tell, price};
-use crate::config::feed::PricePaths;
 use futures_util::{SinkExt, StreamExt};
+use ringside_config::feed::PricePaths;
 use std::convert::Infallible;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};

@@ -4,10 +4,10 @@
 //! operations. Clients whose address a trusted proxy does not say are counted together ([`Who::Unknown`]). IPv6 clients are counted by their /64, since one machine owns all of it. State lives in memory: a restart
 //! forgets windows and bans. Orders per account are counted in `order_rate.rs`.
 
-use crate::config::Config;
 use parking_lot::{Mutex, RwLock};
 use ringside_auth::login::NonceBudget;
 use ringside_auth::nonce::Nonce;
+use ringside_config::Config;
 use ringside_wire::account::operator::Ban;
 use ringside_wire::fault::Fault;
 use std::collections::HashMap;

@@ -3,8 +3,8 @@
 //! The two dialects count apart. Shared by all workers: a shard's lock is held for one look-up.
 
 use super::limits::{add, seconds_up, take};
-use crate::config::Config;
 use parking_lot::Mutex;
+use ringside_config::Config;
 use ringside_core::ids::AccountId;
 use ringside_wire::fault::Fault;
 use ringside_wire::refusal::Dialect;

@@ -5,7 +5,6 @@
 //! itself, so no answer allows credentials of a browser's.
 
 use crate::api::{Method, Route};
-use crate::config::{Config, Origin};
 use crate::http::response::{JSON, Response};
 use bytes::Bytes;
 use hyper::header::{
@@ -16,6 +15,7 @@ use hyper::header::{
 use hyper::http::request::Parts;
 use hyper::{Method as Sent, StatusCode};
 use ringside_auth::access::Auth;
+use ringside_config::{Config, Origin};
 
 /// Every header that a request may have and a page must be allowed to set.
 const SENT: HeaderValue = HeaderValue::from_static(

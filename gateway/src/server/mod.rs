@@ -11,12 +11,12 @@ pub mod service;
 pub mod stream;
 pub mod watch;
 
-use crate::config::Config;
 use crate::http::limits::{Client, Who};
 use crate::worker::{Shared, Worker};
 use caller::Caller;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
+use ringside_config::Config;
 use router::Router;
 use service::{Connection, respond};
 use std::cell::Cell;

@@ -5,7 +5,7 @@
 //! answers for itself. The HTTP library's own header timeout is not used: it also runs while a connection rests between two
 //! requests, so it would be the idle limit as well, and it makes a timer for every request.
 
-use crate::config::Config;
+use ringside_config::Config;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;

@@ -2,10 +2,10 @@
 
 use super::alone::Alone;
 use super::approvals::Approvals;
-use crate::config::Config;
 use crate::http::limits::Limits;
 use crate::http::order_rate::OrderRates;
 use ringside_auth::Authenticator;
+use ringside_config::Config;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use tokio_util::sync::CancellationToken;

@@ -7,7 +7,6 @@ pub mod cluster;
 pub mod edge;
 pub mod idempotency_cache;
 
-use crate::config::Config;
 use crate::feed;
 use crate::feed::quote::Quotes;
 use crate::feed::registry::Feeds;
@@ -24,6 +23,7 @@ use ringside_chain::sink::SeenEvents;
 use ringside_chain::withdrawal_signing::SigningQueue;
 use ringside_commands::clock::{Agreement, Clock};
 use ringside_commands::ingress::{EngineState, Ingress, ReplyQueue, SharedEngineState, WorkerFigures};
+use ringside_config::Config;
 use ringside_core::gate::Gate;
 use ringside_core::ids::{AccountId, Address, Sequence};
 use ringside_views::archive::History;

@@ -41,7 +41,7 @@ fn venue_after(more: &[Command]) -> Venue {
 }
 
 /// The same with other settings.
-fn venue_with(more: &[Command], configure: impl FnOnce(&mut ringside_gateway::config::Config)) -> Venue {
+fn venue_with(more: &[Command], configure: impl FnOnce(&mut ringside_config::Config)) -> Venue {
     let accounts = [(1, 1_000_000), (2, 1_000_000), (3, 1_000)];
     let exchange = Exchange::start_perpetual_after(&accounts, more, 1_000_000_000, |config| {
         config.websocket_frames_per_second = u32::MAX;

@@ -2,7 +2,7 @@
 
 use super::{HOUR_MS, venue_after, venue_with};
 use crate::exchange::wallet_text;
-use ringside_gateway::config::feed::{Feed, FeedKind, PricePaths};
+use ringside_config::feed::{Feed, FeedKind, PricePaths};
 use ringside_outbound::url::Url;
 use serde_json::json;
 use std::io::{Read, Write};

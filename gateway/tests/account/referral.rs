@@ -5,7 +5,7 @@ use super::venue_with;
 use crate::exchange::venue::Venue;
 use ringside_chain::parts;
 use ringside_chain::thread::Parts;
-use ringside_gateway::config::Wallet;
+use ringside_config::Wallet;
 use ringside_outbound::url::NodeUrl;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};

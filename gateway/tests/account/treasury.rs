@@ -3,7 +3,7 @@
 use super::{SECOND_MS, venue_with};
 use crate::exchange::venue::Venue;
 use crate::exchange::{ADMIN_KEY, wallet_text};
-use ringside_gateway::config::Value as Setting;
+use ringside_config::Value as Setting;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

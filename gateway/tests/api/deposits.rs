@@ -239,7 +239,7 @@ fn where_deposits_go_is_told() {
     // A vault that was replaced is shown beside the new one.
     exchange.restart_with(|config| {
         configure(config);
-        config.vault_address = Some(ringside_gateway::config::Wallet([0x12; 20]));
+        config.vault_address = Some(ringside_config::Wallet([0x12; 20]));
     });
     let _chain = Chain::start(&exchange, Some(SteeredSigner::default()));
     shown["vault_address"] = json!(text(&[0x12; 20]));

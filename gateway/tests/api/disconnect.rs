@@ -3,8 +3,8 @@
 
 use crate::exchange::socket::Socket;
 use crate::exchange::venue::{Trader, Venue};
+use ringside_config::Config;
 use ringside_core::agent::Running;
-use ringside_gateway::config::Config;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 

@@ -4,12 +4,12 @@
 use crate::exchange::venue::{Trader, Venue};
 use crate::exchange::{Answer, Exchange, INPUT_SLOTS, send};
 use ringside_commands::ingress::EngineState;
+use ringside_config::Config;
 use ringside_core::command::{
     Command, ModifyPerpetual, PerpetualParameter, PlacePerpetual, SetMarginMode, SetPerpetualAccount,
     SetPerpetualParameter, account_mask,
 };
 use ringside_core::ids::FIRST_PERPETUAL;
-use ringside_gateway::config::Config;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;

@@ -3,7 +3,7 @@
 
 use crate::exchange::send;
 use crate::exchange::venue::Venue;
-use ringside_gateway::config::Config;
+use ringside_config::Config;
 use serde_json::{Value, json};
 use std::time::Duration;
 

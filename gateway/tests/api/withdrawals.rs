@@ -403,7 +403,7 @@ fn send_only(exchange: &mut Exchange, key: &str) {
 }
 
 /// A venue that waits long for its signer.
-fn patient(config: &mut ringside_gateway::config::Config) {
+fn patient(config: &mut ringside_config::Config) {
     configure(config);
     config.signer_patience = Duration::from_secs(8);
 }

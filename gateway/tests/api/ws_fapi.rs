@@ -3,7 +3,7 @@
 
 use crate::exchange::socket::{End, Socket};
 use crate::exchange::venue::{Trader, Venue};
-use ringside_gateway::config::Config;
+use ringside_config::Config;
 use ringside_gateway::ws::request::methods::METHODS;
 use ringside_gateway::ws::request::session::RUNNING_MAX;
 use ringside_wire::refusal::Dialect;

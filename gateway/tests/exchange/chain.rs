@@ -8,8 +8,8 @@ use ringside_chain::{
     Consent, FinalBlock, FinalDeposit, FinalRelease, Issued, Local, Release, ReleaseKey, Replaced,
     SignedRelease, Signer, SignerFault, Stop, Told, Watch, WatchPort,
 };
+use ringside_config::{Config, Wallet};
 use ringside_core::ids::Address;
-use ringside_gateway::config::{Config, Wallet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;

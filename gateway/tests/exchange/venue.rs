@@ -6,7 +6,7 @@
 use super::{ADMIN_KEY, Answer, Exchange, wallet};
 use hmac::{Hmac, KeyInit, Mac};
 use ringside_auth::key::NewKey;
-use ringside_gateway::config::Config;
+use ringside_config::Config;
 use serde_json::{Value, json};
 use sha2::Sha256;
 use std::collections::BTreeMap;

@@ -7,9 +7,9 @@ use crate::process::{
 };
 use flate2::read::DeflateDecoder;
 use ringside_commands::clock::Clock;
+use ringside_config::Config;
 use ringside_core::Engine;
 use ringside_gateway::boot::{engine_config, persist_config};
-use ringside_gateway::config::Config;
 use ringside_persist::recover::recovery::{Recovered, recover};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -5,9 +5,9 @@ use crate::process::{
     ADMIN_KEY, Folder, address, get, log_in, post, request, signed, start_logged, started, stop, try_signed,
 };
 use ringside_commands::clock::Clock;
+use ringside_config::Config;
 use ringside_core::Engine;
 use ringside_gateway::boot::{engine_config, persist_config};
-use ringside_gateway::config::Config;
 use ringside_persist::recover::recovery::{Recovered, recover};
 use serde_json::{Value, json};
 use std::fs::File;

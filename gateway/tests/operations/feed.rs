@@ -6,6 +6,8 @@ use ringside_auth::Authenticator;
 use ringside_auth::credential_log::{CredentialLog, HeldCredentials};
 use ringside_commands::clock::Clock;
 use ringside_commands::ingress::{CommandProducer, EngineState, Reply};
+use ringside_config::Config;
+use ringside_config::feed::Table;
 use ringside_core::command::{
     AdvanceTime, Body, Command, Credit, FeedPrice, Kind, ListMarket, ListPerpetual, PlaceOrder, SetSource,
     Side,
@@ -17,8 +19,6 @@ use ringside_core::money::{AMOUNT_UNIT, Price, UNIT};
 use ringside_core::reject::Reject;
 use ringside_core::ring::{self, Consumer, Mapping, Options, Wait};
 use ringside_core::side::SideStore;
-use ringside_gateway::config::Config;
-use ringside_gateway::config::feed::Table;
 use ringside_gateway::feed;
 use ringside_gateway::feed::registry::Feeds;
 use ringside_gateway::worker::Shared;

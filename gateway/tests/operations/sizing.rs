@@ -6,13 +6,13 @@ use crate::process::{
     ADMIN_KEY, Folder, Running, address, get, log_in, log_in_with, post, request, signed, start_with, stop,
 };
 use ringside_commands::clock::Clock;
+use ringside_config::Config;
 use ringside_core::Engine;
 use ringside_core::agent::Agent;
 use ringside_core::command::{AdvanceTime, Command};
 use ringside_core::gate::Gate;
 use ringside_core::ring::{self, Mapping, Options, Wait};
 use ringside_gateway::boot::{engine_config, persist_config};
-use ringside_gateway::config::Config;
 use ringside_persist::archive::sqlite::Sqlite;
 use ringside_persist::recover::recovery::{Recovered, recover};
 use ringside_persist::write::journal::Journaller;

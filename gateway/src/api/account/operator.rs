@@ -6,8 +6,8 @@ use super::{OF_ENGINE, OF_HISTORY, OF_VIEWS, STATES, admin, from_archive, reason
 use crate::api::docs::{ADDRESS_SENT, Field, Param, SYMBOL_SENT, Shape};
 use crate::api::operate::{Action, BY, REASON, Subject, cut, operate};
 use crate::api::{Answers, Call, Error, Method, Route, later};
-use crate::config::Config;
 use ringside_commands::ingress::{Priority, Reply};
+use ringside_config::Config;
 use ringside_core::command::{
     Body, Command, CreditPerpetual, PauseWithdrawals, PerpetualState, ProveLedger, SetManualPrice,
     SetPerpetualAccount, SetPerpetualState, account_mask, pause,

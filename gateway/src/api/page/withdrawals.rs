@@ -3,9 +3,9 @@
 
 use crate::api::withdrawal::asset_of;
 use crate::api::{Answer, Call, Handler, Method, Response, Route, spot};
-use crate::config::Config;
 use ringside_auth::access::Auth;
 use ringside_chain::withdrawal_signing::release_of;
+use ringside_config::Config;
 use ringside_core::command::{Ledger, WithdrawalStatus, pause};
 use ringside_dialect::spot::withdrawal::authorization;
 use ringside_wire::fault::Denied;
@@ -76,7 +76,7 @@ pub fn settings(call: &Call) -> Value {
     let (Some(vault), true) = (config.vault_address, call.worker.shared.desk.is_open()) else {
         return Value::Null;
     };
-    let token = |ledger, name: &str, address: Option<crate::config::Wallet>, decimals: u8| {
+    let token = |ledger, name: &str, address: Option<ringside_config::Wallet>, decimals: u8| {
         address.map(|address| {
             json!({
                 "token": asset_of(ledger),

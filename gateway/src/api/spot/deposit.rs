@@ -3,9 +3,9 @@
 use super::views;
 use crate::api::docs::{Param, Shape};
 use crate::api::{Call, Error, Method, Route, now};
-use crate::config::Wallet;
 use ringside_auth::access::{Auth, Permission};
 use ringside_chain::FinalDeposit;
+use ringside_config::Wallet;
 use ringside_core::command::{DepositStatus, token_pause};
 use ringside_core::ids::padded;
 use ringside_dialect::spot::deposit::{DepositKey, Parts, pending, status, taken};

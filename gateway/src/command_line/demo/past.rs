@@ -4,9 +4,9 @@
 use super::{Random, STOCK, key_of};
 use crate::boot::past::Past;
 use crate::boot::{BootError, genesis};
-use crate::config::Config;
 use ringside_auth::typed_data::address_of_key;
 use ringside_commands::clock::Clock;
+use ringside_config::Config;
 use ringside_core::command::{
     AdvanceTime, Body, Command, CreateAccount, Credit, CreditPerpetual, OrderType, PerpetualOrderType,
     PerpetualTimeInForce, PlaceOrder, PlacePerpetual, SelfTradePrevention, SetManualPrice, Side, TimeInForce,

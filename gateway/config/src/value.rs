@@ -5,11 +5,10 @@ use ringside_auth::cidr::Cidr;
 use ringside_auth::secret::Secret;
 use ringside_core::ids::Address;
 use ringside_core::money::{AMOUNT_UNIT, Amount};
-use ringside_dialect::fapi::text;
 use ringside_mirror::keys::Fingerprint;
 use ringside_mirror::members::Member;
 use ringside_wire::address::parse_address;
-use ringside_wire::decimal;
+use ringside_wire::{decimal, number};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -139,13 +138,13 @@ impl Value for Vec<Fingerprint> {
 }
 
 /// Whether this is a host, a name or an address, and a port.
-pub(crate) fn is_host_and_port(text: &str) -> bool {
+pub fn is_host_and_port(text: &str) -> bool {
     let split = text.rsplit_once(':');
     split.is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
 }
 
 /// A member of a cluster.
-pub(crate) fn member(text: &str) -> Result<Member, Wanted> {
+pub fn member(text: &str) -> Result<Member, Wanted> {
     let parts = text.split_once('@').and_then(|(id, rest)| Some((id, rest.rsplit_once('=')?)));
     let (id, (address, key)) =
         parts.ok_or(Wanted("members as NUMBER@HOST:PORT=KEY, such as 1@10.0.0.1:7071=KEY"))?;
@@ -212,7 +211,7 @@ impl Value for TokenAmount {
         decimal::parse_amount(text.as_bytes()).map(TokenAmount).ok_or(wanted)
     }
     fn show(&self) -> String {
-        text::amount(self.0)
+        number::Amount(self.0).to_string()
     }
 }
 

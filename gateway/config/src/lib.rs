@@ -10,7 +10,7 @@
 
 pub mod feed;
 mod origin;
-pub(crate) mod value;
+mod value;
 
 use feed::Feed;
 pub use origin::Origin;
@@ -28,7 +28,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 pub use value::{
-    Acknowledge, Cores, LogFormat, Size, StorageKind, Threading, TokenAmount, Value, WaitKind, Wallet, Wanted,
+    Acknowledge, Cores, LogFormat, Size, StorageKind, Threading, TokenAmount, Value, WaitKind, Wallet,
+    Wanted, is_host_and_port, member,
 };
 use zeroize::Zeroizing;
 
@@ -515,7 +516,7 @@ impl Config {
                     .to_owned(),
             );
         }
-        if !self.mirror_of.iter().all(|leader| value::is_host_and_port(leader)) {
+        if !self.mirror_of.iter().all(|leader| is_host_and_port(leader)) {
             return conflict("`mirror_of` must be a host and a port, such as 10.0.0.1:7070".to_owned());
         }
         self.check_cluster().or_else(conflict)?;
