@@ -22,7 +22,6 @@ mod stages;
 mod supervisor;
 mod upstream;
 
-use crate::feed;
 use crate::server::shutdown_on_signals;
 use crate::worker::Shared;
 use credentials::JournalLog;
@@ -162,7 +161,7 @@ fn lead(
     shared.phase.set_headroom(room(&shared, &stages));
     *shared.agreed.write() = led.map(|_| stages.gate.clone());
     shared.begin();
-    let feeds = feed::start(shared.for_feeds(), role.clone()).map_err(BootError::Thread)?;
+    let feeds = ringside_feed::start(shared.for_feeds(), role.clone()).map_err(BootError::Thread)?;
     if let Some(figures) = parts.watch.as_ref().and_then(|watch| watch.figures()) {
         shared.metrics.set_nodes(figures);
     }

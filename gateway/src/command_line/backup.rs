@@ -15,7 +15,6 @@
 //! anything that its owner does not enable or make anew ([`Credentials`]), unless who restores says otherwise.
 
 use crate::boot::{self, ViewFold};
-use crate::feed::registry;
 use anyhow::{Context, Result, bail, ensure};
 use ringside_auth::{former_files, key, listen_key, logout, operators};
 use ringside_commands::clock::Clock;
@@ -24,6 +23,7 @@ use ringside_core::Engine;
 use ringside_core::engine::ENGINE_VERSION;
 use ringside_core::ids::{AccountId, Sequence};
 use ringside_core::side::SideStore;
+use ringside_feed::registry;
 use ringside_persist::archive::sqlite::Sqlite;
 use ringside_persist::config::PersistConfig;
 use ringside_persist::error::PersistError;

@@ -7,9 +7,6 @@ pub mod cluster;
 pub mod edge;
 pub mod idempotency_cache;
 
-use crate::feed;
-use crate::feed::quote::Quotes;
-use crate::feed::registry::Feeds;
 use crate::metrics::Metrics;
 use crate::push::registry::SubscriptionRegistry;
 use crate::push::sessions::Sessions;
@@ -26,6 +23,8 @@ use ringside_commands::ingress::{EngineState, Ingress, ReplyQueue, SharedEngineS
 use ringside_config::Config;
 use ringside_core::gate::Gate;
 use ringside_core::ids::{AccountId, Address, Sequence};
+use ringside_feed::quote::Quotes;
+use ringside_feed::registry::Feeds;
 use ringside_views::archive::History;
 use ringside_views::{MarketReader, SharedViews};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -179,8 +178,8 @@ impl Shared {
     }
 
     /// What the thread of the feeds has of it.
-    pub fn for_feeds(&self) -> feed::Context {
-        feed::Context {
+    pub fn for_feeds(&self) -> ringside_feed::Context {
+        ringside_feed::Context {
             config: self.config.clone(),
             clock: self.clock.clone(),
             views: self.views.clone(),

@@ -7,7 +7,6 @@ use crate::exchange::venue::Venue;
 use crate::exchange::{ADMIN_KEY, Exchange, PATIENCE, wallet_text};
 use ringside_core::command::{Command, Credit, ListMarket};
 use ringside_core::ids::padded;
-use ringside_gateway::feed;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -52,7 +51,7 @@ struct Feeds(CancellationToken, Option<std::thread::JoinHandle<()>>);
 impl Feeds {
     fn start(exchange: &Exchange) -> Feeds {
         let shutdown = CancellationToken::new();
-        let thread = feed::start(exchange.shared.for_feeds(), shutdown.clone()).unwrap();
+        let thread = ringside_feed::start(exchange.shared.for_feeds(), shutdown.clone()).unwrap();
         Feeds(shutdown, Some(thread))
     }
 }

@@ -78,7 +78,7 @@ fn what_the_outside_says_is_shown_while_it_is_new() {
     let feed = Feed { market: "BTCUSDT".to_owned(), source: 7, every: Duration::from_millis(50), kind };
     let mut venue = venue_with(&[], |config| config.feeds = vec![feed]);
     let shutdown = CancellationToken::new();
-    let thread = ringside_gateway::feed::start(venue.exchange.shared.for_feeds(), shutdown.clone()).unwrap();
+    let thread = ringside_feed::start(venue.exchange.shared.for_feeds(), shutdown.clone()).unwrap();
     let begin = Instant::now();
     let shown = loop {
         let (status, shown) = venue.asks(0, "GET", "/external/markets/btcusdt/ticker", "");

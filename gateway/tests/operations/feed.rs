@@ -19,8 +19,7 @@ use ringside_core::money::{AMOUNT_UNIT, Price, UNIT};
 use ringside_core::reject::Reject;
 use ringside_core::ring::{self, Consumer, Mapping, Options, Wait};
 use ringside_core::side::SideStore;
-use ringside_gateway::feed;
-use ringside_gateway::feed::registry::Feeds;
+use ringside_feed::registry::Feeds;
 use ringside_gateway::worker::Shared;
 use ringside_gateway::worker::edge::Edge;
 use std::io::{Read, Write};
@@ -85,7 +84,7 @@ impl Rig {
             .attach(CommandProducer { numbered: NUMBERED, ..CommandProducer::new(producer, LANE) });
         shared.phase.set(EngineState::Running);
         let shutdown = CancellationToken::new();
-        let thread = feed::start(shared.for_feeds(), shutdown.clone()).expect("a thread");
+        let thread = ringside_feed::start(shared.for_feeds(), shutdown.clone()).expect("a thread");
         Rig {
             shared,
             lane: consumers.pop().expect("one consumer"),
