@@ -2,7 +2,6 @@
 //! replays, written down behind the exchange. It holds nobody up, and a fault ends it alone: whoever comes back is told of a gap then.
 
 use super::error::BootError;
-use crate::egress::{CommandEvents, Listener};
 use crate::push::kept::{KeptChange, KeptEvent, KeptEvents};
 use crate::push::pusher::Pusher;
 use crate::push::registry::SubscriptionRegistry;
@@ -13,6 +12,7 @@ use ringside_core::event::Event;
 use ringside_core::ids::{AccountId, Sequence};
 use ringside_core::ring::Wait;
 use ringside_dialect::fapi::user::accounts_of;
+use ringside_egress::{CommandEvents, Listener};
 use ringside_persist::archive::ArchiveError;
 use ringside_persist::archive::user_log::{UserChange, UserLog, UserRow};
 use ringside_views::Views;

@@ -1,11 +1,11 @@
 //! What a second engine shows where it is the only one: the fold of a follower that serves clients.
 
 use super::lanes::Lanes;
-use crate::egress::{Fanout, Listener};
 use crate::push::pusher::Pusher;
 use crate::worker::Shared;
 use ringside_core::event::{Event, Kind};
 use ringside_core::ids::Sequence;
+use ringside_egress::{Fanout, Listener};
 use ringside_persist::archive::ArchiveError;
 use ringside_persist::error::FoldError;
 use ringside_persist::recover::machine::Fold;

@@ -7,13 +7,13 @@
 pub mod latency;
 mod page;
 
-use crate::egress::EgressFigures;
 use latency::Begin;
 pub use page::{Kind, Page, Seconds};
 use parking_lot::Mutex;
 use ringside_chain::figures::NodesFigures;
 use ringside_commands::ingress::WorkerFigures;
 use ringside_core::figures::Histogram;
+use ringside_egress::EgressFigures;
 use std::sync::Arc;
 use std::time::Instant;
 

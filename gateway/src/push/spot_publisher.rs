@@ -4,11 +4,11 @@
 use super::recorder::PushRecorder;
 use super::spot_update::SpotUpdate;
 use super::topic::{Kind, Topic};
-use crate::egress::CommandEvents;
 use ringside_core::command::{OrderStatus, Side};
 use ringside_core::event::{self, Event};
 use ringside_core::ids::{AccountId, AssetId, FIRST_PERPETUAL, MarketId};
 use ringside_core::money::{Amount, Price, notional};
+use ringside_egress::CommandEvents;
 use ringside_views::Views;
 use ringside_views::history::{Role, TradeRecord};
 use ringside_views::kline::SPOT_INTERVALS;

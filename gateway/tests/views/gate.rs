@@ -15,7 +15,7 @@ use ringside_core::money::UNIT;
 use ringside_core::ring::{self, Consumer, Mapping, Options, Producer, Wait};
 use ringside_core::sums::Sums;
 use ringside_core::{Engine, EngineConfig};
-use ringside_gateway::egress::{CommandEvents, Egress, Listener};
+use ringside_egress::{CommandEvents, Egress, Listener};
 use ringside_views::{SharedViews, Views};
 use std::pin::Pin;
 use std::sync::Arc;

@@ -16,7 +16,7 @@ use ringside_core::memory::Pages;
 use ringside_core::ring::{self, Mapping, Options, Producer, Wait};
 use ringside_core::sums::Sums;
 use ringside_core::{Engine, EngineConfig};
-use ringside_gateway::egress::{Egress, EgressFigures};
+use ringside_egress::{Egress, EgressFigures};
 use ringside_gateway::push::envelope::Form;
 use ringside_gateway::push::pusher::Pusher;
 use ringside_gateway::push::registry::SubscriptionRegistry;

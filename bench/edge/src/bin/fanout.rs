@@ -25,7 +25,7 @@ use ringside_config::Config;
 use ringside_core::event::{self, Event};
 use ringside_core::side::SideStore;
 use ringside_core::{Engine, EngineConfig};
-use ringside_gateway::egress::{CommandEvents, Listener};
+use ringside_egress::{CommandEvents, Listener};
 use ringside_gateway::push::pusher::Pusher;
 use ringside_gateway::routes::ROUTES;
 use ringside_gateway::server::router::Router;

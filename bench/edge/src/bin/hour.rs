@@ -30,7 +30,7 @@ use ringside_core::memory::Pages;
 use ringside_core::money::{Price, UNIT};
 use ringside_core::ring::{self, Consumer, Mapping, Options, Producer, Wait};
 use ringside_core::sums::Sums;
-use ringside_gateway::egress::{CommandEvents, Egress, Listener};
+use ringside_egress::{CommandEvents, Egress, Listener};
 use ringside_gateway::push::envelope::Form;
 use ringside_gateway::push::pusher::Pusher;
 use ringside_gateway::push::registry::SubscriptionRegistry;
