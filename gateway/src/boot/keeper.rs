@@ -1,10 +1,7 @@
-//! What is kept for user streams ([`crate::push::kept`]), onto the disk and back: found at the start, made again of what the start
+//! What is kept for user streams ([`ringside_streams::kept`]), onto the disk and back: found at the start, made again of what the start
 //! replays, written down behind the exchange. It holds nobody up, and a fault ends it alone: whoever comes back is told of a gap then.
 
 use super::error::BootError;
-use crate::push::kept::{KeptChange, KeptEvent, KeptEvents};
-use crate::push::pusher::Pusher;
-use crate::push::registry::SubscriptionRegistry;
 use ringside_commands::clock::Clock;
 use ringside_config::Config;
 use ringside_core::agent::{Agent, Runner, Running};
@@ -15,6 +12,9 @@ use ringside_dialect::fapi::user::accounts_of;
 use ringside_egress::{CommandEvents, Listener};
 use ringside_persist::archive::ArchiveError;
 use ringside_persist::archive::user_log::{UserChange, UserLog, UserRow};
+use ringside_streams::kept::{KeptChange, KeptEvent, KeptEvents};
+use ringside_streams::pusher::Pusher;
+use ringside_streams::registry::SubscriptionRegistry;
 use ringside_views::Views;
 use std::collections::HashSet;
 use std::path::PathBuf;

@@ -1,7 +1,6 @@
 //! What a second engine shows where it is the only one: the fold of a follower that serves clients.
 
 use super::lanes::Lanes;
-use crate::push::pusher::Pusher;
 use crate::worker::Shared;
 use ringside_core::event::{Event, Kind};
 use ringside_core::ids::Sequence;
@@ -9,6 +8,7 @@ use ringside_egress::{Fanout, Listener};
 use ringside_persist::archive::ArchiveError;
 use ringside_persist::error::FoldError;
 use ringside_persist::recover::machine::Fold;
+use ringside_streams::pusher::Pusher;
 use ringside_views::Views;
 use ringside_views::archive::archiver::Archiver;
 use ringside_views::log::Retention;

@@ -8,8 +8,6 @@ pub mod edge;
 pub mod idempotency_cache;
 
 use crate::metrics::Metrics;
-use crate::push::registry::SubscriptionRegistry;
-use crate::push::sessions::Sessions;
 use adl_ranking::Ranks;
 use edge::Edge;
 use idempotency_cache::IdempotencyCache;
@@ -25,6 +23,8 @@ use ringside_core::gate::Gate;
 use ringside_core::ids::{AccountId, Address, Sequence};
 use ringside_feed::quote::Quotes;
 use ringside_feed::registry::Feeds;
+use ringside_streams::registry::SubscriptionRegistry;
+use ringside_streams::sessions::Sessions;
 use ringside_views::archive::History;
 use ringside_views::{MarketReader, SharedViews};
 use std::sync::atomic::{AtomicU64, Ordering};

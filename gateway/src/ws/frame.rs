@@ -1,9 +1,9 @@
 //! Shapes of frames: what clients send, parsed; what they are answered, written.
 
 use super::stream::request::Request;
-use crate::push::envelope::finished;
 use ringside_core::command::GRACE_MAX_MS;
 use ringside_dialect::spot::decode;
+use ringside_streams::envelope::finished;
 use ringside_wire::decimal::write_i64;
 use serde::Deserialize;
 use serde_json::value::RawValue;

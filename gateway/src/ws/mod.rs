@@ -17,7 +17,7 @@
 //! place among what that tells the account. So it is the same on every channel and device, after a restart, and on every host; it
 //! ascends, not by one. From the first `resume` of an account on, and until a day after the last such client left, its events
 //! are kept, over a restart and a kill too: those of a day, 4,096 or 2 MiB of an account, 128 MiB in all; older ones go
-//! ([`crate::push::kept`]). Its gap frame has two members more: `through`, the number to come back with, and `read`, the routes that say
+//! ([`ringside_streams::kept`]). Its gap frame has two members more: `through`, the number to come back with, and `read`, the routes that say
 //! what came of what is missing.
 //!
 //! *Streams of listen keys*, on each address that names one: `?resume=true`, and `&from=N` to go on behind N. Each event has the same
@@ -59,7 +59,7 @@
 //! **Requests.** `/ws-fapi/v1` is another kind of socket: no pushes, but the routes of `/fapi` asked in frames ([`request`]).
 //!
 //! **User data.** Whoever listens with a listen key, or to a channel of its own account, is told of its orders, positions and
-//! balances (`push/user.rs`). A push is withheld from the moment at which the credential is over; that it is over, the session hears
+//! balances (`streams/src/user.rs`). A push is withheld from the moment at which the credential is over; that it is over, the session hears
 //! from a sweep, a quarter of a second later at most.
 
 pub mod armed;

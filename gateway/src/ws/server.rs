@@ -6,7 +6,6 @@ use super::stream::key;
 use super::stream::subscriptions::{Opening, weight_of_names};
 use super::wire::{self, Socket};
 use crate::api::{Answer, Call, Error, Handler, Method, Query, Response, Route, StatusCode};
-use crate::push::sessions::Connection;
 use crate::worker::Worker;
 use bytes::Bytes;
 use hyper::header::{
@@ -15,6 +14,7 @@ use hyper::header::{
 use ringside_commands::ingress::EngineState;
 use ringside_dialect::fapi;
 use ringside_dialect::spot::refusal::{self, Refusal};
+use ringside_streams::sessions::Connection;
 use std::rc::Rc;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 

@@ -2,7 +2,7 @@
 //!
 //! A session is one task on its worker's thread. It never waits for its own socket while something else is to be done: each
 //! turn reads what has come, as far as a turn's work goes, answers, and writes what fits. What does not fit stays in the queue
-//! ([`crate::push::send_queue`]), and what the queue does not hold is lost.
+//! ([`ringside_streams::send_queue`]), and what the queue does not hold is lost.
 //!
 //! Frames are paid for before they are carried out: one each from the connection's bucket ([`super::wire::Bucket`]), and from the
 //! weight of the address ([`FRAME_WEIGHT`]). One that is not paid is answered RATE_LIMITED. What an address sends in vain is spread:
@@ -15,18 +15,18 @@ use super::stream::subscriptions::{Opening, Streams};
 use super::wire::{Bucket, Over, Read, Socket, Wire};
 use crate::api::auth::{LOGIN_WEIGHT, account_of};
 use crate::http::limits::Client;
-use crate::push::channel::Channel;
-use crate::push::envelope::{self, Form};
-use crate::push::registry::Again;
-use crate::push::send_queue::{FRAMES_MAX, SendQueue};
-use crate::push::sessions::{Connection, Life};
-use crate::push::snapshot::{Moment, Snapshot};
-use crate::push::topic::{Kind, Topic};
 use crate::worker::Worker;
 use ringside_auth::jwt::TOKEN_LIFE_S;
 use ringside_auth::login::{Claim, LoginRefusal};
 use ringside_auth::logout::Grant;
 use ringside_core::ids::AccountId;
+use ringside_streams::channel::Channel;
+use ringside_streams::envelope::{self, Form};
+use ringside_streams::registry::Again;
+use ringside_streams::send_queue::{FRAMES_MAX, SendQueue};
+use ringside_streams::sessions::{Connection, Life};
+use ringside_streams::snapshot::{Moment, Snapshot};
+use ringside_streams::topic::{Kind, Topic};
 use ringside_views::Views;
 use ringside_wire::fault::Fault;
 use std::borrow::Cow;

@@ -3,12 +3,12 @@
 //! Nothing here waits: each call does what the socket takes or gives now. What frames mean is the session's business, what is
 //! to be sent the queue's.
 
-use crate::push::send_queue::SendQueue;
 use crate::server::stream::Stream;
 use futures_util::{Sink, Stream as _};
 use hyper::upgrade::{Parts, Upgraded};
 use hyper_util::rt::TokioIo;
 use ringside_config::Config;
+use ringside_streams::send_queue::SendQueue;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;

@@ -2,13 +2,13 @@
 
 use super::key;
 use super::request::{self, Action, Fault};
-use crate::push::envelope::{self, Form};
-use crate::push::registry::{Again, Entry};
-use crate::push::row;
-use crate::push::sessions::{Connection, UserStream};
-use crate::push::topic::{Kind, Topic};
 use crate::worker::Worker;
 use ringside_auth::listen_key::ListenKey;
+use ringside_streams::envelope::{self, Form};
+use ringside_streams::registry::{Again, Entry};
+use ringside_streams::row;
+use ringside_streams::sessions::{Connection, UserStream};
+use ringside_streams::topic::{Kind, Topic};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::rc::Rc;

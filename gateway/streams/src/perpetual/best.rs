@@ -7,7 +7,7 @@ use ringside_core::money::Price;
 use ringside_views::depth::Book;
 use ringside_wire::futures::stream::BestEvent;
 
-pub(in crate::push) fn begin(_: &Start) -> Box<dyn Stream> {
+pub(crate) fn begin(_: &Start) -> Box<dyn Stream> {
     Box::new(Best::default())
 }
 

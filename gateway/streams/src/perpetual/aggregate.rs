@@ -15,7 +15,7 @@ const AGGREGATE_MS: i64 = 100;
 /// How much longer a row is kept for trades that were stamped in its time and are still on their way through the gate.
 const GRACE_MS: i64 = 50;
 
-pub(in crate::push) fn begin(_: &Start) -> Box<dyn Stream> {
+pub(crate) fn begin(_: &Start) -> Box<dyn Stream> {
     Box::new(Rows::default())
 }
 

@@ -1,8 +1,8 @@
 //! `@kline_…`, `@continuousKline_…` and channel `kline`: the running candle every 250 ms, and each that is over once.
 
 use super::{At, Due, Label, Start, Stream};
-use crate::push::snapshot::{self, Moment, Snapshot};
-use crate::push::topic::{Kind, Topic};
+use crate::snapshot::{self, Moment, Snapshot};
+use crate::topic::{Kind, Topic};
 use ringside_core::event::{Event, PerpetualTrade};
 use ringside_views::Views;
 use ringside_views::candle::INTERVALS;
@@ -13,14 +13,14 @@ use ringside_wire::futures::stream::{CandleEvent, EventCandle, PairCandleEvent};
 /// Closed candles told at once when time jumps.
 const CLOSED_MAX: usize = 1_000;
 
-pub(in crate::push) fn begin(start: &Start) -> Box<dyn Stream> {
+pub(crate) fn begin(start: &Start) -> Box<dyn Stream> {
     let interval = usize::from(start.topic.detail);
     let open_ms = INTERVALS[interval].1.open(start.time_ms);
     Box::new(Running { is_pair: start.topic.kind == Kind::PairCandle, interval, open_ms, is_dirty: false })
 }
 
 /// Shown to a new subscriber: the running candle; none before the first trade.
-pub(in crate::push) fn snapshot(moment: &Moment<'_>, topic: Topic) -> Option<Snapshot> {
+pub(crate) fn snapshot(moment: &Moment<'_>, topic: Topic) -> Option<Snapshot> {
     snapshot::of_market(moment, topic, |market| {
         let time_ms = moment.views.time_ns().div_euclid(1_000_000);
         let symbol = Label::of(market).symbol();

@@ -9,9 +9,9 @@ use ringside_wire::futures::stream::InsuranceEvent;
 use ringside_wire::number::{Name, SignedMoney};
 
 /// What moves the fund's wallet in a market.
-pub(in crate::push) const EVENTS: &[Kind] = &[Kind::Liquidation, Kind::Posting];
+pub(crate) const EVENTS: &[Kind] = &[Kind::Liquidation, Kind::Posting];
 
-pub(in crate::push) fn begin(_: &Start) -> Box<dyn Stream> {
+pub(crate) fn begin(_: &Start) -> Box<dyn Stream> {
     Box::new(Moves { change: 0 })
 }
 

@@ -1,8 +1,8 @@
 //! `@ticker`, `@miniTicker` and channel `ticker`: the rolling day each second, after a trade or as trades leave its window.
 
 use super::{At, Due, Label, Start, Stream};
-use crate::push::snapshot::{self, Moment, Snapshot};
-use crate::push::topic::Topic;
+use crate::snapshot::{self, Moment, Snapshot};
+use crate::topic::Topic;
 use ringside_core::event::{Event, PerpetualTrade};
 use ringside_views::day::{DAY_MS, Ticker24h};
 use ringside_wire::futures::stream::{DayEvent, MiniDayEvent};
@@ -10,16 +10,16 @@ use ringside_wire::number::SignedFixed;
 
 const MINUTE_MS: i64 = 60_000;
 
-pub(in crate::push) fn begin(_: &Start) -> Box<dyn Stream> {
+pub(crate) fn begin(_: &Start) -> Box<dyn Stream> {
     Box::new(Rolling::default())
 }
 
-pub(in crate::push) fn begin_mini(_: &Start) -> Box<dyn Stream> {
+pub(crate) fn begin_mini(_: &Start) -> Box<dyn Stream> {
     Box::new(Rolling { is_mini: true, ..Rolling::default() })
 }
 
 /// Shown to a new subscriber.
-pub(in crate::push) fn snapshot(moment: &Moment<'_>, topic: Topic) -> Option<Snapshot> {
+pub(crate) fn snapshot(moment: &Moment<'_>, topic: Topic) -> Option<Snapshot> {
     snapshot::of_market(moment, topic, |market| {
         let day = moment.views.perpetuals().day(market, moment.now_ms);
         Some(event(&Label::of(market), &day, moment.now_ms))

@@ -9,7 +9,7 @@ use ringside_views::perpetual::market::PerpetualMarket;
 use ringside_wire::futures::stream::{ContractEvent, EventBracket};
 use ringside_wire::number::MicrosNumber;
 
-pub(in crate::push) fn begin(start: &Start) -> Box<dyn Stream> {
+pub(crate) fn begin(start: &Start) -> Box<dyn Stream> {
     Box::new(Contract { status: start.status })
 }
 

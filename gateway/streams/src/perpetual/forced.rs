@@ -10,7 +10,7 @@ use ringside_views::perpetual::is_liquidation;
 use ringside_wire::futures::stream::{ForcedEvent, ForcedOrder};
 use ringside_wire::number::Units;
 
-pub(in crate::push) fn begin(_: &Start) -> Box<dyn Stream> {
+pub(crate) fn begin(_: &Start) -> Box<dyn Stream> {
     Box::new(Liquidations::default())
 }
 

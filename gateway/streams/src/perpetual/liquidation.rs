@@ -8,7 +8,7 @@ use ringside_dialect::fapi::words::OrderSide;
 use ringside_wire::futures::stream::LiquidationStep;
 use ringside_wire::number::{SignedMoney, Units};
 
-pub(in crate::push) fn begin(_: &Start) -> Box<dyn Stream> {
+pub(crate) fn begin(_: &Start) -> Box<dyn Stream> {
     Box::new(Steps)
 }
 

@@ -2,8 +2,8 @@
 //! lose them.
 
 use super::{At, Changed, Due, Label, Start, Stream};
-use crate::push::snapshot::{self, Moment, Snapshot};
-use crate::push::topic::Topic;
+use crate::snapshot::{self, Moment, Snapshot};
+use crate::topic::Topic;
 use ringside_core::money::Price;
 use ringside_views::depth::Book;
 use ringside_wire::futures::market::Level;
@@ -12,17 +12,17 @@ use ringside_wire::futures::stream::{DepthEvent, OrderBook};
 /// Levels of a side in channel `orderbook`.
 const LEVELS: usize = 30;
 
-pub(in crate::push) fn begin_top(start: &Start) -> Box<dyn Stream> {
+pub(crate) fn begin_top(start: &Start) -> Box<dyn Stream> {
     let (levels, speed_ms) = (start.topic.levels(), start.topic.speed().1);
     Box::new(Top { before: start.update, speed_ms, levels })
 }
 
-pub(in crate::push) fn begin(start: &Start) -> Box<dyn Stream> {
+pub(crate) fn begin(start: &Start) -> Box<dyn Stream> {
     Box::new(Channel { sent: start.update })
 }
 
 /// Shown to a new subscriber. A market that never had an order has an empty book.
-pub(in crate::push) fn snapshot(moment: &Moment<'_>, topic: Topic) -> Option<Snapshot> {
+pub(crate) fn snapshot(moment: &Moment<'_>, topic: Topic) -> Option<Snapshot> {
     snapshot::of_market(moment, topic, |market| {
         let book = moment.views.perpetuals().book(market.market);
         Some(order_book(&Label::of(market), book.map_or(0, Book::update_id), book, moment.now_ms))

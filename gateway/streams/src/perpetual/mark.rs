@@ -1,19 +1,19 @@
 //! `@markPrice` and channel `mark_price`: mark, index and funding, each second of the time of commands, or each third.
 
 use super::{At, Label, Start, Stream};
-use crate::push::snapshot::{self, Moment, Snapshot};
-use crate::push::topic::Topic;
+use crate::snapshot::{self, Moment, Snapshot};
+use crate::topic::Topic;
 use ringside_core::money::Price;
 use ringside_views::perpetual::market::PerpetualMarket;
 use ringside_wire::futures::stream::MarkEvent;
 use ringside_wire::number::{Exact, SignedExact};
 
-pub(in crate::push) fn begin(start: &Start) -> Box<dyn Stream> {
+pub(crate) fn begin(start: &Start) -> Box<dyn Stream> {
     Box::new(Marks { is_each_second: start.topic.detail == 1 })
 }
 
 /// Shown to a new subscriber; nothing before the first mark.
-pub(in crate::push) fn snapshot(moment: &Moment<'_>, topic: Topic) -> Option<Snapshot> {
+pub(crate) fn snapshot(moment: &Moment<'_>, topic: Topic) -> Option<Snapshot> {
     snapshot::of_market(moment, topic, |market| {
         event(market, moment.registry.mean_of(market.market), moment.now_ms)
     })

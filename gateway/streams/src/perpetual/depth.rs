@@ -7,7 +7,7 @@ use ringside_core::money::Price;
 use ringside_wire::futures::stream::DepthEvent;
 use std::collections::BTreeMap;
 
-pub(in crate::push) fn begin(start: &Start) -> Box<dyn Stream> {
+pub(crate) fn begin(start: &Start) -> Box<dyn Stream> {
     Box::new(Diff { gathered: Gathered::behind(start.update), speed_ms: start.topic.speed().1 })
 }
 

@@ -5,7 +5,7 @@ use ringside_core::command::Side;
 use ringside_core::event::{Event, PerpetualTrade};
 use ringside_wire::futures::stream::TradeEvent;
 
-pub(in crate::push) fn begin(_: &Start) -> Box<dyn Stream> {
+pub(crate) fn begin(_: &Start) -> Box<dyn Stream> {
     Box::new(Trades)
 }
 
