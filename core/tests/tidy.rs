@@ -170,6 +170,16 @@ fn dependencies_point_inwards() {
         "how a command is handed over is known without who sends it",
     );
     forbid(
+        |path| path.starts_with("gateway/edge/src/"),
+        &["ringside_gateway", "ringside_persist"],
+        "the edge knows rows, no resources and no journal",
+    );
+    forbid(
+        |path| path.starts_with("gateway/config/src/") || path.starts_with("gateway/feed/src/"),
+        &["ringside_gateway", "ringside_edge", "ringside_dialect", "ringside_persist"],
+        "settings and prices are known without the edge",
+    );
+    forbid(
         |path| path.starts_with("gateway/egress/src/"),
         &["ringside_gateway", "ringside_dialect", "ringside_persist", "ringside_wire", "tokio", "hyper"],
         "what happened is handed on without what is made of it",
@@ -243,8 +253,8 @@ fn measurements_build_what_they_measure() {
         (
             "bench/edge",
             &[
-                "auth", "commands", "config", "core", "egress", "persist", "gateway", "streams", "views",
-                "wire", "bench", "load",
+                "auth", "commands", "config", "core", "edge", "egress", "persist", "gateway", "streams",
+                "views", "wire", "bench", "load",
             ],
         ),
         ("bench/load", &["bench", "hgrm"]),
@@ -262,8 +272,7 @@ fn measurements_build_what_they_measure() {
 }
 
 /// Folders and files of the gateway, the lowest first: each may name those before it, and itself.
-const LAYERS: [&str; 10] =
-    ["http", "metrics", "worker", "operations", "api", "server", "ws", "routes", "boot", "command_line"];
+const LAYERS: [&str; 6] = ["operations", "api", "ws_request", "routes", "boot", "command_line"];
 
 #[test]
 fn the_gateway_stands_in_layers() {
@@ -435,7 +444,7 @@ fn nothing_is_left_unfinished() {
 }
 
 /// Packages with a README.md of their own.
-const PARTS: [&str; 17] = [
+const PARTS: [&str; 18] = [
     "core",
     "persist",
     "gateway",
@@ -444,6 +453,7 @@ const PARTS: [&str; 17] = [
     "gateway/commands",
     "gateway/config",
     "gateway/dialect",
+    "gateway/edge",
     "gateway/egress",
     "gateway/feed",
     "gateway/hgrm",
@@ -550,4 +560,28 @@ fn is_test(text: &str, name: &str) -> bool {
     let attributes: Vec<&str> =
         lines[..at].iter().rev().take_while(|line| line.starts_with('#')).copied().collect();
     attributes.contains(&"#[test]") && !attributes.iter().any(|line| line.contains("ignore"))
+}
+
+/// The arrows that people read are those that the compiler holds.
+#[test]
+fn the_gateways_arrows_are_its_manifests() {
+    let readme = fs::read_to_string(root().join("gateway/README.md")).expect("the gateway has a README.md");
+    let arrows = readme.split("```").find(|block| block.contains("\n wire\n")).expect("it draws the crates");
+    let mut drawn = Vec::new();
+    for line in arrows.trim_matches('\n').lines() {
+        let (name, below) = line.split_once("─▶").unwrap_or((line, ""));
+        let below = below.split(',').map(str::trim).filter(|name| !name.is_empty() && !name.contains(' '));
+        let below: Vec<_> = below.map(str::to_owned).collect();
+        let unknown = below.iter().find(|below| *below != "persist" && !drawn.contains(*below));
+        assert_eq!(unknown, None, "`{}` names what stands above it", name.trim());
+        let manifest = root().join("gateway").join(name.trim()).join("Cargo.toml");
+        let manifest = fs::read_to_string(manifest).expect("a line for each crate");
+        let named = manifest.split("[dev-dependencies]").next().unwrap_or("").lines();
+        let named = named.filter_map(|line| line.strip_prefix("ringside-")?.split(' ').next());
+        let named: Vec<_> = named.filter(|name| *name != "core").collect();
+        assert_eq!(named, below, "the arrows of `{}`", name.trim());
+        drawn.push(name.trim().to_owned());
+    }
+    let crates = PARTS.iter().filter(|part| part.starts_with("gateway/")).count();
+    assert_eq!(drawn.len(), crates, "{drawn:?}");
 }

@@ -22,8 +22,6 @@ mod stages;
 mod supervisor;
 mod upstream;
 
-use crate::server::shutdown_on_signals;
-use crate::worker::Shared;
 use credentials::JournalLog;
 pub use error::BootError;
 use front::Front;
@@ -34,6 +32,8 @@ use ringside_commands::ingress::{CommandProducer, DiskHeadroom, EngineState};
 use ringside_config::Config;
 use ringside_core::command::{Body, Command, PerpetualState};
 use ringside_core::ids::Sequence;
+use ringside_edge::server::shutdown_on_signals;
+use ringside_edge::worker::Shared;
 use ringside_mirror::keys::Identity;
 use ringside_mirror::leader;
 use ringside_persist::error::EXIT_JOURNAL;

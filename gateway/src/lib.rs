@@ -1,9 +1,9 @@
 //! The edge of the exchange: HTTP in, commands into the rings, events out of them, views for reads.
 //!
-//! A request passes `server` (socket, router), `http` (limits), `auth` (who asks), `api` (one row per route) and the crate
-//! `dialect` (text into commands, views into text). A change of state leaves through the crate `commands`; a read is answered from
-//! `views`; what a client listens to is told by the crate `streams`, which hangs in the crate `egress`, and sent by `ws`. Prices of the outside enter through
-//! the crate `feed`, what happens on a chain through the crate `chain`.
+//! A request passes the crate `edge` (socket, limits, who asks, router), its row's handler in [`api`] and the crate `dialect` (text into
+//! commands, views into text). A change of state leaves through the crate `commands`; a read is answered from `views`; what a client
+//! listens to is told by `streams`, which hangs in `egress`, and sent by `edge`. Prices of the outside enter through `feed`, what happens
+//! on a chain through `chain`. [`boot`] joins them all.
 //!
 //! What is deliberately absent: no matching, no balance arithmetic, no journal. Only `boot` knows that a journal exists, only `archive` and
 //! `boot` that there is an archive.
@@ -11,10 +11,6 @@
 pub mod api;
 pub mod boot;
 pub mod command_line;
-pub mod http;
-pub mod metrics;
 pub mod operations;
 pub mod routes;
-pub mod server;
-pub mod worker;
-pub mod ws;
+pub mod ws_request;

@@ -19,7 +19,7 @@ use ringside_dialect::spot::admin::{CreditBody, ListBody, StatusBody, UpdateBody
 use ringside_dialect::spot::decode::{self, PlaceBody, place_order};
 use ringside_dialect::spot::id;
 use ringside_dialect::spot::refusal::Refusal;
-use ringside_gateway::api::Query;
+use ringside_edge::route::Query;
 use ringside_gateway::routes::routes;
 use ringside_wire::decimal::{parse_amount, parse_bps, parse_entry, write_amount, write_bps, write_entry};
 

@@ -3,19 +3,16 @@
 
 use super::docs::{ADDRESS_SENT, Field, Param, Shape};
 use super::{Call, Error, Method, Route, Weight, later, now};
-use crate::worker::Worker;
 use ringside_auth::access::Auth;
 use ringside_auth::login::{Claim, LoginRefusal, nonce_text};
 use ringside_auth::nonce::NONCE_LIFE_S;
 use ringside_auth::secret;
-use ringside_commands::ingress::Priority;
-use ringside_core::command::{Command, CreateAccount};
-use ringside_core::ids::{AccountId, Address};
 use ringside_dialect::spot::refusal::{self, Refusal};
+use ringside_edge::login::{LOGIN_WEIGHT, account_of, internal};
 use ringside_wire::access::{LoginNonce, LoginToken, TokenType};
 use ringside_wire::account::{DONE, Done};
 use ringside_wire::address::{address_text, parse_address};
-use ringside_wire::fault::{Denied, Fault};
+use ringside_wire::fault::Denied;
 use ringside_wire::name::Address as Shown;
 use serde::Deserialize;
 use serde_json::Value;
@@ -25,9 +22,6 @@ const INVALID_VERSION: Refusal = Refusal { status: 400, error: "invalid version"
 const INVALID_SIGNATURE: Refusal = Refusal { status: 400, error: "invalid signature" };
 const NONCE_INVALID: Refusal = Refusal { status: 401, error: "NONCE_INVALID" };
 const SIGNATURE_INVALID: Refusal = Refusal { status: 401, error: "SIGNATURE_INVALID" };
-
-/// What a login costs, over HTTP and in a frame: to find out who signed takes longer than anything else that is asked.
-pub(crate) const LOGIN_WEIGHT: u32 = 5;
 
 const NONCE: Shape = Shape::Pattern("^[0-9a-f]{32}$");
 const SIGNATURE: Shape = Shape::Pattern("^0x[0-9a-fA-F]{130}$");
@@ -146,24 +140,4 @@ async fn logout(call: Call) -> Result<Done, Error> {
         }
         Err(_) => Err(refusal::INTERNAL.into()),
     }
-}
-
-/// The account of a wallet, made by the engine where there is none.
-pub(crate) async fn account_of(worker: &Worker, address: Address) -> Result<AccountId, Error> {
-    let known = worker.shared.views.read().accounts().of_address(&address);
-    if let Some(account) = known {
-        return Ok(account);
-    }
-    let create = Command::new(CreateAccount { address, reserved: 0 });
-    let reply = worker.ingress.submit(create, Priority::Internal).await.map_err(super::spot::unavailable)?;
-    match reply.done.rejected() {
-        None => Ok(reply.done.account),
-        Some(reject) => Err(internal(format!("an account was refused: {reject:?}"))),
-    }
-}
-
-/// 500 `internal`; the cause goes to the log alone.
-fn internal(cause: impl std::fmt::Display) -> Error {
-    tracing::error!(%cause, "login failed");
-    Fault::Internal.error(super::Dialect::Spot)
 }

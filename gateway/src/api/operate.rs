@@ -5,8 +5,6 @@
 
 use super::docs::{Field, Param, Shape};
 use super::{Call, Error, Handler, Response, StatusCode, Written};
-use crate::http::response::JSON;
-use crate::worker::approvals::{APPROVALS_MAX, Proposal};
 use hyper::Request;
 use ringside_auth::access::{Acting, Operator};
 use ringside_commands::ingress::{Priority, Reply, Unavailable};
@@ -15,6 +13,8 @@ use ringside_core::ids::{Address, Symbol, text};
 use ringside_core::reject::Reject;
 use ringside_dialect::account::audit::PARTS_MAX;
 use ringside_dialect::account::refusal;
+use ringside_edge::http::response::JSON;
+use ringside_edge::worker::approvals::{APPROVALS_MAX, Proposal};
 use ringside_wire::address::address_text;
 use serde_json::json;
 use std::cell::Cell;

@@ -4,12 +4,12 @@
 use super::docs::{Param, Shape};
 use super::operate::who;
 use super::{Answer, Call, Handler, Method, Response, Route, StatusCode};
-use crate::metrics::latency::Stage;
 use crate::operations;
 use bytes::Bytes;
 use hyper::header::HeaderValue;
 use ringside_auth::access::Auth;
 use ringside_dialect::account::refusal::INVALID_PARAMETER;
+use ringside_edge::metrics::latency::Stage;
 use ringside_wire::refusal::Dialect;
 use serde_json::{Map, Value, json};
 

@@ -6,12 +6,12 @@ pub mod withdrawals;
 use super::docs::{Param, Shape};
 use super::spot::deposit::vault;
 use super::{Answer, Call, Handler, Method, Response, Route, StatusCode};
-use crate::metrics::latency::Stage;
 use bytes::Bytes;
 use hyper::header::{
     ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, ETAG, HeaderValue,
 };
 use hyper::header::{HOST, IF_NONE_MATCH, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS};
+use ringside_edge::metrics::latency::Stage;
 use ringside_wire::fault::Fault;
 use ringside_wire::refusal::Dialect;
 use sha2::{Digest, Sha256};

@@ -1,9 +1,9 @@
 //! Why the exchange does not start, or had to stop.
 
-use crate::server::router::RouterError;
 use ringside_auth::AuthError;
 use ringside_auth::secret::SecretError;
 use ringside_core::ring::RingError;
+use ringside_edge::server::router::RouterError;
 use ringside_persist::archive::ArchiveError;
 use ringside_persist::error::PersistError;
 use ringside_views::archive::readers::ReadersError;

@@ -2,7 +2,7 @@
 
 use super::stages::{Gauges, Stages};
 use super::upstream::Upstream;
-use crate::metrics::{Kind, Page, Seconds, Source};
+use ringside_edge::metrics::{Kind, Page, Seconds, Source};
 use ringside_persist::recover::recovery::Report;
 use ringside_persist::write::status::Pressure;
 use std::sync::Arc;

@@ -3,10 +3,10 @@
 
 use super::publish;
 use crate::api::account::faucet::gift;
-use crate::worker::Shared;
 use ringside_auth::test_wallet::{TEST_WALLETS, TestWallet};
 use ringside_commands::ingress::CommandProducer;
 use ringside_core::ids::AccountId;
+use ringside_edge::worker::Shared;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 

@@ -8,7 +8,6 @@
 //! - Behind the first command of a later term nothing of an earlier one comes: what was not answered by then never took effect.
 
 use super::upstream::Upstream;
-use crate::worker::Shared;
 use parking_lot::Mutex;
 use ringside_commands::ingress::{
     CommandProducer, DiskHeadroom, EngineState, Priority, ReplyQueue, SharedEngineState,
@@ -16,6 +15,7 @@ use ringside_commands::ingress::{
 use ringside_core::agent::Agent;
 use ringside_core::command::{Command, Kind};
 use ringside_core::ring::{self, Consumer, Doorbell, Mapping, Options, Producer, Wait};
+use ringside_edge::worker::Shared;
 use ringside_mirror::members::{Mesh, Orders};
 use ringside_persist::quorum::frame::ORDERS_MAX;
 use ringside_persist::recover::follower::FollowerStatus;

@@ -1,8 +1,8 @@
 //! Changes of a cluster's members, on the thread that carries one of them: one at a time, none that would leave no majority of those
 //! that answer. Whoever has come votes once it is less than a second behind.
 
-use crate::worker::cluster::{Ask, Change, Control, Seen, Sight};
 use parking_lot::Mutex;
+use ringside_edge::worker::cluster::{Ask, Change, Control, Seen, Sight};
 use ringside_mirror::members::{Member, Mesh};
 use ringside_persist::quorum::members::Members;
 use ringside_persist::quorum::node::{Node, Role, Standing};

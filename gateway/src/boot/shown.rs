@@ -1,9 +1,9 @@
 //! What a second engine shows where it is the only one: the fold of a follower that serves clients.
 
 use super::lanes::Lanes;
-use crate::worker::Shared;
 use ringside_core::event::{Event, Kind};
 use ringside_core::ids::Sequence;
+use ringside_edge::worker::Shared;
 use ringside_egress::{Fanout, Listener};
 use ringside_persist::archive::ArchiveError;
 use ringside_persist::error::FoldError;

@@ -1,8 +1,8 @@
 //! Who writes the journal, as seen from the host that follows it, or writes it for a cluster.
 
-use crate::metrics::Page;
 use ringside_core::ids::Sequence;
 use ringside_core::sums::Sums;
+use ringside_edge::metrics::Page;
 use std::sync::Arc;
 
 /// Who writes the journal.

@@ -1,11 +1,11 @@
 //! Withdrawals, the signer and the chain's nodes, for a deployment that has any of them: what is not configured is not on the page.
 
-use crate::metrics::{Kind, Page, Seconds};
-use crate::worker::Shared;
 use ringside_chain::figures::NodesFigures;
 use ringside_chain::signer::figures::Outcome;
 use ringside_core::command::{DepositStatus, Ledger, WithdrawalStatus, pause};
 use ringside_core::event::AlarmReason;
+use ringside_edge::metrics::{Kind, Page, Seconds};
+use ringside_edge::worker::Shared;
 use ringside_views::Views;
 
 pub(super) fn write(page: &mut Page, shared: &Shared) {

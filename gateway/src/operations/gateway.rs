@@ -1,13 +1,13 @@
 //! Figures of the edge and of the way of commands, as the page shows them.
 
-use crate::metrics::latency::Stage;
-use crate::metrics::{Kind, Page};
-use crate::worker::Shared;
 use ringside_commands::ingress::{Unavailable, WorkerFigures};
 use ringside_core::command;
 use ringside_core::event::LiquidationStep;
 use ringside_core::figures::Counter;
 use ringside_core::reject::Reject;
+use ringside_edge::metrics::latency::Stage;
+use ringside_edge::metrics::{Kind, Page};
+use ringside_edge::worker::Shared;
 use ringside_wire::refusal::Dialect;
 use std::sync::atomic::Ordering;
 

@@ -7,9 +7,9 @@ mod proof;
 pub mod server;
 mod venue;
 
-use crate::metrics::{Kind, Page};
-use crate::worker::Shared;
 use ringside_commands::ingress::EngineState;
+use ringside_edge::metrics::{Kind, Page};
+use ringside_edge::worker::Shared;
 
 /// The type of the page (`text/plain` of Prometheus, version 0.0.4).
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";

@@ -1,11 +1,11 @@
 //! The newest proof of reserves: what is owed, held and missing of each token. Amounts are whole tokens, for people and alerts.
 
-use crate::metrics::{Kind, Page, Seconds};
-use crate::worker::Shared;
 use ringside_chain::proof::ProvenToken;
 use ringside_core::ids;
 use ringside_core::money::Amount;
 use ringside_dialect::fapi::text;
+use ringside_edge::metrics::{Kind, Page, Seconds};
+use ringside_edge::worker::Shared;
 
 pub(super) fn write(page: &mut Page, shared: &Shared) {
     let proofs = &shared.proofs;

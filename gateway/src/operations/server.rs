@@ -4,7 +4,6 @@
 //! One thread, few connections, one after the other closed when it says nothing for a while. No other route exists here.
 
 use super::{CONTENT_TYPE, PROBES, page};
-use crate::worker::Shared;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{CONTENT_TYPE as CONTENT_TYPE_HEADER, HeaderValue};
@@ -12,6 +11,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use ringside_edge::worker::Shared;
 use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener};

@@ -1,9 +1,9 @@
 //! What the venue itself shows an operator: markets, prices, the insurance fund. Read from the views when asked for.
 
-use crate::metrics::{Kind, Page};
-use crate::worker::Shared;
 use ringside_core::event::{IndexState, PerpetualPrice};
 use ringside_core::ids::FEE_ACCOUNT;
+use ringside_edge::metrics::{Kind, Page};
+use ringside_edge::worker::Shared;
 use ringside_views::Views;
 use std::fmt::Display;
 

@@ -3,10 +3,12 @@
 pub mod openapi;
 mod sample;
 
-use crate::api::docs::Shape;
-use crate::api::{self, Answer, Call, Handler, Method, Response, Route};
-use crate::ws;
+use crate::api;
+use crate::ws_request;
 use bytes::Bytes;
+use ringside_edge::route::docs::Shape;
+use ringside_edge::route::{Answer, Call, Handler, Method, Response, Route};
+use ringside_edge::ws;
 use std::sync::OnceLock;
 
 /// Every route, file by file.
@@ -56,7 +58,7 @@ pub static ROUTES: &[&[Route]] = &[
     api::api_keys::ROUTES,
     DOCUMENT,
     ws::server::ROUTES,
-    ws::request::ROUTES,
+    ws_request::ROUTES,
     api::page::ROUTES,
     api::page::withdrawals::ROUTES,
     api::operations::ROUTES,

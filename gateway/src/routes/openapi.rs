@@ -1,13 +1,13 @@
 //! The OpenAPI 3.1 document, made of the rows.
 
-use crate::api::docs::{Field, Param, Place, Shape};
 use crate::api::fapi::shape;
-use crate::api::{Error, Method, Route, Weight};
-use crate::http::order_rate::OrderCount;
 use crate::routes::sample::samples;
-use crate::ws::request::methods;
+use crate::ws_request::methods;
 use ringside_auth::access::{Auth, Permission};
 use ringside_dialect::fapi::refusal;
+use ringside_edge::http::order_rate::OrderCount;
+use ringside_edge::route::docs::{Field, Param, Place, Shape};
+use ringside_edge::route::{Error, Method, Route, Weight};
 use ringside_wire::fault::{Denied, Fault, SignatureError};
 use ringside_wire::refusal::Dialect;
 use ringside_wire::schema::DECIMAL;

@@ -1,9 +1,9 @@
 //! A request for each operation of the document, as it is sent from a shell and, where clients of the Binance API ask for it, as ccxt
 //! sends it. They are made of the operation's own parameters and body, so that none is left behind when a row changes.
 
-use crate::api::docs::Shape;
-use crate::api::{Method, Route};
 use ringside_auth::access::Auth;
+use ringside_edge::route::docs::Shape;
+use ringside_edge::route::{Method, Route};
 use serde_json::{Map, Value, json};
 
 /// Where the samples are sent; whoever shows them puts the own address here.

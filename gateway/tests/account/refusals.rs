@@ -13,7 +13,7 @@ use ringside_commands::ingress::EngineState;
 use ringside_config::Value as Setting;
 use ringside_core::command::{Command, ListPerpetual};
 use ringside_core::ids::padded;
-use ringside_gateway::worker::cluster::{Control, Sight};
+use ringside_edge::worker::cluster::{Control, Sight};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::Write;

@@ -6,14 +6,14 @@ use hmac::{Hmac, KeyInit, Mac};
 use ringside_auth::access::{Auth, Permission};
 use ringside_auth::key::{KeyChange, NewKey};
 use ringside_commands::ingress::DiskHeadroom;
-use ringside_gateway::api::{Call, Handler, Method, Response, Route};
-use ringside_gateway::http::order_rate::OrderCount;
+use ringside_edge::http::order_rate::OrderCount;
+use ringside_edge::route::{Call, Handler, Method, Response, Route};
 use ringside_wire::refusal::Dialect;
 use sha2::Sha256;
 
 const FORM: &str = "Content-Type: application/x-www-form-urlencoded";
 
-fn who(call: &Call) -> ringside_gateway::api::Answer {
+fn who(call: &Call) -> ringside_edge::route::Answer {
     let account = call.identity.map(|identity| identity.account);
     Ok(Response::of(&serde_json::json!({ "account": account, "compatible": call.is_compatible() })))
 }

@@ -4,10 +4,10 @@ use crate::random::{Random, seed};
 use crate::server::{ADMIN_KEY, Client, START_MS, TestServer, head};
 use ringside_auth::access::{Auth, Permission};
 use ringside_config::Value;
-use ringside_gateway::api::{
+use ringside_edge::http::order_rate::OrderCount;
+use ringside_edge::route::{
     Answer as HandlerAnswer, Call, Handler, Method, Response, Route, StatusCode, Weight,
 };
-use ringside_gateway::http::order_rate::OrderCount;
 use ringside_wire::fault::Denied;
 use ringside_wire::refusal::Dialect;
 use ringside_wire::refusal::Error;

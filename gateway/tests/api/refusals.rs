@@ -14,7 +14,7 @@ use ringside_commands::ingress::EngineState;
 use ringside_core::event::{AccountCreated, Event};
 use ringside_core::ids::AccountId;
 use ringside_dialect::spot::decode::UNSUPPORTED;
-use ringside_gateway::api::Method;
+use ringside_edge::route::Method;
 use ringside_gateway::routes::routes;
 use ringside_wire::refusal::Dialect;
 use serde_json::{Value, json};

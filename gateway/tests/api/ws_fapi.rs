@@ -4,8 +4,8 @@
 use crate::exchange::socket::{End, Socket};
 use crate::exchange::venue::{Trader, Venue};
 use ringside_config::Config;
-use ringside_gateway::ws::request::methods::METHODS;
-use ringside_gateway::ws::request::session::RUNNING_MAX;
+use ringside_gateway::ws_request::methods::METHODS;
+use ringside_gateway::ws_request::session::RUNNING_MAX;
 use ringside_wire::refusal::Dialect;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;

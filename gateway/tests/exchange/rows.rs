@@ -1,6 +1,6 @@
 //! Rows of the route table, found by what tests send, and compared with the refusals that these were answered.
 
-use ringside_gateway::api::Route;
+use ringside_edge::route::Route;
 use ringside_gateway::routes::openapi::refusals;
 use ringside_gateway::routes::routes;
 use std::collections::BTreeSet;

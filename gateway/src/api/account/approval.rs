@@ -5,8 +5,8 @@ use super::{OF_ENGINE, admin};
 use crate::api::docs::{Param, Shape};
 use crate::api::operate::own;
 use crate::api::{Answer, Answers, Call, Error, Handler, Method, Route, now};
-use crate::worker::approvals::{Denial, Waiting};
 use ringside_dialect::account::refusal;
+use ringside_edge::worker::approvals::{Denial, Waiting};
 use ringside_wire::account::operator::Approval;
 use ringside_wire::account::{DONE, Done, Items};
 

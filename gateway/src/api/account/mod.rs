@@ -28,11 +28,12 @@ use super::operate::REASON_LEN_MAX;
 use super::{Answers, Call, Error, Method, Query, Route};
 use parking_lot::RwLockReadGuard;
 use ringside_auth::access::Auth;
-use ringside_commands::ingress::{EngineState, Unavailable};
+use ringside_commands::ingress::EngineState;
 use ringside_core::ids::{MarketId, Symbol};
 use ringside_dialect::account::params::typed;
 use ringside_dialect::account::refusal::{self, Refusal};
 use ringside_dialect::fapi;
+use ringside_edge::unavailable::account as unavailable;
 use ringside_views::Views;
 use ringside_views::archive::readers::Unreadable;
 use ringside_views::perpetual::market::PerpetualMarket;
@@ -113,18 +114,6 @@ fn shown(views: &Views, order: &OrderRecord) -> FuturesOrder {
 /// The name of a market that may be gone.
 fn name_of(views: &Views, market: MarketId) -> Symbol {
     views.perpetuals().markets().get(market).map_or([0; _], |market| market.symbol)
-}
-
-/// No reply, as this dialect answers it.
-pub(super) fn unavailable(unavailable: Unavailable) -> Error {
-    match unavailable {
-        Unavailable::Unknown => Error::from(refusal::UNKNOWN).with_unknown_outcome(),
-        Unavailable::Busy => refusal::BUSY.into(),
-        Unavailable::Disabled | Unavailable::Restarting | Unavailable::Halted => refusal::UNAVAILABLE.into(),
-        Unavailable::Mirror => refusal::UNAVAILABLE
-            .saying("this host follows another and takes no commands: send it to the one that leads")
-            .into(),
-    }
 }
 
 /// No answer of the archive.

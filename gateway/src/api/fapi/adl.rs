@@ -2,11 +2,11 @@
 
 use super::{READ, get, one_or_all, optional_market, params, shape, views};
 use crate::api::{Call, Error, Route, later};
-use crate::worker::adl_ranking::{Ranking, Risk};
 use ringside_auth::access::Auth;
 use ringside_core::ids::FEE_ACCOUNT;
 use ringside_core::risk::perpetual::takeover::Fund;
 use ringside_dialect::fapi::margin;
+use ringside_edge::worker::adl_ranking::{Ranking, Risk};
 use ringside_wire::futures::account::{AdlQuantile, Quantiles};
 use ringside_wire::futures::market::{AdlRisk, FuturesAdlRisk, OneOrAll};
 use ringside_wire::number::Name;

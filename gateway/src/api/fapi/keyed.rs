@@ -3,12 +3,12 @@
 use super::views;
 use crate::api::spot::replay::{Full, IDEMPOTENCY_KEY, check_room, replayed};
 use crate::api::{Call, Error, Response, Written};
-use crate::worker::idempotency_cache::Keyed;
 use ringside_core::command::PlacePerpetual;
 use ringside_core::reject::Reject;
 use ringside_dialect::fapi::params::Params;
 use ringside_dialect::fapi::refusal;
 use ringside_dialect::spot::decode::is_idempotency_key;
+use ringside_edge::worker::idempotency_cache::Keyed;
 use ringside_views::idempotency::Outcome;
 
 /// The parameter; in a batch each element has its own.

@@ -25,6 +25,7 @@ use ringside_core::ids::{MarketId, Symbol};
 use ringside_dialect::fapi::params::Params;
 use ringside_dialect::fapi::refusal;
 use ringside_dialect::fapi::reject;
+use ringside_edge::unavailable::fapi as unavailable;
 use ringside_views::Views;
 use ringside_views::archive::readers::Unreadable;
 use ringside_views::archive::{OWN_KEPT_MS, Removed};
@@ -172,17 +173,6 @@ fn one_or_all<T>(
         Some(market) => OneOrAll::One(show(market)),
         None => OneOrAll::All(views.perpetuals().markets().all().iter().map(show).collect()),
     })
-}
-
-/// No reply, as this dialect answers it.
-pub(crate) fn unavailable(unavailable: Unavailable) -> Error {
-    match unavailable {
-        Unavailable::Unknown => Error::from(refusal::UNKNOWN).with_unknown_outcome(),
-        Unavailable::Busy => refusal::NOT_HANDED_OVER.into(),
-        Unavailable::Disabled | Unavailable::Restarting | Unavailable::Halted | Unavailable::Mirror => {
-            refusal::UNAVAILABLE.into()
-        }
-    }
 }
 
 /// No answer of the archive.

@@ -3,7 +3,6 @@
 use super::keyed::{self, Marked};
 use super::{TRADE, carry_out, market, params, row, shape, shown, submit, success, views};
 use crate::api::{Call, Error, Method, Route, later};
-use crate::http::order_rate::OrderCount;
 use ringside_auth::secret;
 use ringside_commands::ingress::{Priority, Reply};
 use ringside_core::command::{
@@ -17,6 +16,7 @@ use ringside_core::reject::Reject;
 use ringside_dialect::fapi::params::{Params, TIME_MAX_MS};
 use ringside_dialect::fapi::place::{self, Names};
 use ringside_dialect::fapi::{order, refusal, reject};
+use ringside_edge::http::order_rate::OrderCount;
 use ringside_views::perpetual::order::OrderRecord;
 use ringside_wire::futures::order::{BatchElement, FuturesOrder};
 use ringside_wire::futures::{Countdown, FuturesSuccess, Refused};

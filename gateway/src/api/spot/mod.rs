@@ -15,9 +15,10 @@ pub mod withdrawal;
 
 use super::{Call, Error};
 use parking_lot::RwLockReadGuard;
-use ringside_commands::ingress::{EngineState, Unavailable};
+use ringside_commands::ingress::EngineState;
 use ringside_core::ids::MarketId;
 use ringside_dialect::spot::refusal::{self, Refusal};
+use ringside_edge::unavailable::spot as unavailable;
 use ringside_views::Views;
 use ringside_views::archive::OWN_KEPT_MS;
 use ringside_views::archive::readers::Unreadable;
@@ -41,22 +42,6 @@ pub(super) const OF_ENGINE: &[Refusal] = &[
     refusal::DB_ERROR,
     refusal::INTERNAL,
 ];
-
-/// No reply, as the spot dialect answers it.
-pub(super) fn unavailable(unavailable: Unavailable) -> Error {
-    match unavailable {
-        Unavailable::Disabled | Unavailable::Halted => refusal::ENGINE_DISABLED.into(),
-        Unavailable::Mirror => Error::from(refusal::ENGINE_DISABLED)
-            .with_message("this host follows another and takes no commands: send it to the one that leads"),
-        Unavailable::Restarting => refusal::ENGINE_RESTARTING.into(),
-        Unavailable::Busy => {
-            Error::from(refusal::ENGINE_BUSY).with_message("nothing was done; retry with backoff")
-        }
-        Unavailable::Unknown => Error::from(refusal::DB_ERROR)
-            .with_message("the outcome is unknown; query orders and balances before retrying")
-            .with_unknown_outcome(),
-    }
-}
 
 /// History that cannot be read now.
 fn from_archive(reason: Unreadable) -> Error {

@@ -3,7 +3,6 @@
 use super::replay::{self, Begin, IDEMPOTENCY_KEY, begin, not_handed_over, replayed};
 use super::{shape, unavailable};
 use crate::api::{Answer, Call, Error, Handler, Later, Method, Response, Route, answer};
-use crate::http::order_rate::OrderCount;
 use hyper::header::HeaderValue;
 use ringside_auth::access::{Auth, Permission};
 use ringside_commands::ingress::Priority;
@@ -13,6 +12,7 @@ use ringside_core::ids::AccountId;
 use ringside_core::reject::Reject;
 use ringside_dialect::spot::decode::{PlaceBody, UNSUPPORTED, place_order};
 use ringside_dialect::spot::{encode, id, refusal};
+use ringside_edge::http::order_rate::OrderCount;
 use ringside_views::market::MarketRecord;
 use ringside_wire::spot::SpotPlacedOrder;
 

@@ -3,11 +3,11 @@
 use super::check_views;
 use crate::api::docs::{Param, Shape};
 use crate::api::{Call, Error, Response, StatusCode};
-use crate::http::response::JSON;
-use crate::worker::idempotency_cache::{Claim, Keyed, Known};
 use hyper::header::{HeaderName, HeaderValue};
 use ringside_dialect::spot::decode::is_idempotency_key;
 use ringside_dialect::spot::refusal;
+use ringside_edge::http::response::JSON;
+use ringside_edge::worker::idempotency_cache::{Claim, Keyed, Known};
 
 const DAY_MS: i64 = 24 * 3600 * 1000;
 /// Names the request; a retry with the same name is answered, not carried out.

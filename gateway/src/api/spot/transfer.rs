@@ -4,7 +4,6 @@ use super::replay::{self, Begin, IDEMPOTENCY_KEY, begin, not_handed_over, replay
 use super::{check_views, from_archive, unavailable};
 use crate::api::docs::{Field, Param, Shape};
 use crate::api::{Answer, Call, Error, Handler, Method, Response, Route, answer, later};
-use crate::worker::idempotency_cache::Keyed;
 use ringside_auth::access::{Auth, Permission};
 use ringside_commands::ingress::Priority;
 use ringside_core::command::{Command, TransferOnce};
@@ -13,6 +12,7 @@ use ringside_dialect::spot::transfer::{
     DIRECTIONS, Fault, INVALID_DIRECTION, TOKEN, TransferBody, is_to_perpetual, of_reject, transfer,
 };
 use ringside_dialect::spot::{decode, refusal};
+use ringside_edge::worker::idempotency_cache::Keyed;
 use ringside_views::log::Page;
 use ringside_views::perpetual::rows::TransferRecord;
 use ringside_wire::spot::Transfer;

@@ -1,11 +1,11 @@
 //! Words for the routes of operators: one table of what is said and which route it asks. Everything else (arguments of the path,
 //! members of the body and of the query, what each means) is read from the route's own row, so that it is stated once.
 
-use crate::api::docs::{Field, Param, Place, Shape};
-use crate::api::{Method, Route};
 use crate::routes::routes;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use ringside_edge::route::docs::{Field, Param, Place, Shape};
+use ringside_edge::route::{Method, Route};
 use serde_json::{Map, Value};
 use std::fmt::Write;
 

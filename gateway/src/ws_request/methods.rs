@@ -1,8 +1,9 @@
 //! Methods of requests over a WebSocket: each is a row that names the route which answers it.
 
-use crate::api::{Handler, Method, Response, Route, Weight, fapi};
+use crate::api::fapi;
 use ringside_auth::access::{Auth, Permission};
 use ringside_dialect::fapi::refusal;
+use ringside_edge::route::{Handler, Method, Response, Route, Weight};
 use ringside_wire::refusal::Dialect;
 use std::sync::LazyLock;
 

@@ -31,10 +31,10 @@ pub mod frame;
 pub mod methods;
 pub mod session;
 
-use super::server::{UPGRADE_REQUIRED, check_phase, hand_over};
-use crate::api::docs::{Param, Shape};
-use crate::api::{Answer, Call, Error, Handler, Method, Route, Weight};
 use ringside_dialect::spot::refusal::{self, Refusal};
+use ringside_edge::route::docs::{Param, Shape};
+use ringside_edge::route::{Answer, Call, Error, Handler, Method, Route, Weight};
+use ringside_edge::ws::server::{UPGRADE_REQUIRED, check_phase, hand_over};
 use session::Session;
 
 /// The row.

@@ -4,8 +4,8 @@
 //! Who asks is told by keys and tokens that a page puts into headers itself. Nothing here depends on what a browser sends by
 //! itself, so no answer allows credentials of a browser's.
 
-use crate::api::{Method, Route};
 use crate::http::response::{JSON, Response};
+use crate::route::{Method, Route};
 use bytes::Bytes;
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,

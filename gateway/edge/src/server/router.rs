@@ -1,7 +1,7 @@
 //! Path and method to a row. Built once from the rows; all workers share it.
 
-use crate::api::call::MAX_PATH_PARAMS;
-use crate::api::{Method, Route};
+use crate::route::call::MAX_PATH_PARAMS;
+use crate::route::{Method, Route};
 use ringside_wire::refusal::Dialect;
 use std::ops::Range;
 
@@ -124,7 +124,7 @@ pub(super) fn dialect_of(path: &str) -> Dialect {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::{Handler, Response};
+    use crate::route::{Handler, Response};
 
     const OK: Handler = Handler::Now(|_| Ok(Response::json("{}")));
 

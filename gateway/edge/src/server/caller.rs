@@ -1,11 +1,11 @@
 //! What every request passes, whatever carried it: limits of its address, precondition, credential, overload protection,
 //! order rate; and what is given back of them.
 //!
-//! How a request is read and how its answer is written is the carrier's: `service.rs` of HTTP, `ws/request/` of a WebSocket.
+//! How a request is read and how its answer is written is the carrier's: `service.rs` of HTTP, `gateway/src/ws_request` of a WebSocket.
 
-use crate::api::{Call, Method, Query, Route, Weight};
 use crate::http::limits::Client;
 use crate::http::order_rate::{Counted, OrderCount};
+use crate::route::{Call, Method, Query, Route, Weight};
 use crate::worker::Worker;
 use hyper::StatusCode;
 use ringside_auth::access::{Auth, Identity, Permission};

@@ -1,11 +1,11 @@
 //! The upgrade of a request to `/ws` or `/stream` (`perpetual-stream.md` 1): after its answer the connection belongs to a
-//! session on the same thread. What every upgrade needs is here; the row of `/ws-fapi` is in [`super::request`].
+//! session on the same thread. What every upgrade needs is here; the row of `/ws-fapi` is in `gateway/src/ws_request`.
 
 use super::session::Session;
 use super::stream::key;
 use super::stream::subscriptions::{Opening, weight_of_names};
 use super::wire::{self, Socket};
-use crate::api::{Answer, Call, Error, Handler, Method, Query, Response, Route, StatusCode};
+use crate::route::{Answer, Call, Error, Handler, Method, Query, Response, Route, StatusCode};
 use crate::worker::Worker;
 use bytes::Bytes;
 use hyper::header::{
@@ -51,7 +51,8 @@ const fn stream(path: &'static str) -> Route {
     }
 }
 
-pub(super) const UPGRADE_REQUIRED: Refusal = Refusal { status: 426, error: "upgrade required" };
+/// A GET of a path of the WebSocket protocol that asks for no upgrade.
+pub const UPGRADE_REQUIRED: Refusal = Refusal { status: 426, error: "upgrade required" };
 
 fn upgrade(call: &Call) -> Answer {
     check_shown(call)?;
@@ -71,7 +72,7 @@ fn check_shown(call: &Call) -> Result<(), Error> {
 }
 
 /// Refuses where the engine takes no commands.
-pub(super) fn check_phase(call: &Call) -> Result<(), Error> {
+pub fn check_phase(call: &Call) -> Result<(), Error> {
     match call.phase {
         EngineState::Running | EngineState::Carrying => Ok(()),
         EngineState::Restarting => Err(refusal::ENGINE_RESTARTING.into()),
@@ -82,7 +83,7 @@ pub(super) fn check_phase(call: &Call) -> Result<(), Error> {
 }
 
 /// Answers 101 and gives the connection to a session, unless the request asks for no upgrade.
-pub(super) fn hand_over<F: Future<Output = ()>>(
+pub fn hand_over<F: Future<Output = ()>>(
     call: &Call,
     serve: impl FnOnce(Socket, Rc<Worker>, Connection) -> F + 'static,
 ) -> Answer {

@@ -4,16 +4,9 @@
 //! before the next frame is looked at. What then waits is answered as it finishes. Nothing more is read while
 //! [`RUNNING_MAX`] requests wait or the client leaves its answers lying: its own socket holds it up, and nobody else.
 
-use super::super::armed::Armed;
 use super::frame::{self, NO_ID, Request, Sent, Used};
 use super::methods::{self, Target};
-use crate::api::call::MAX_PATH_PARAMS;
-use crate::api::fapi::{params, unavailable};
-use crate::api::{Answer, Call, Error, Handler, Later, Response, Route};
-use crate::http::limits::Client;
-use crate::server::caller::{Caller, Charged};
-use crate::worker::Worker;
-use crate::ws::wire::{Bucket, Over, Read, Socket, Wire};
+use crate::api::fapi::params;
 use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
@@ -22,6 +15,14 @@ use hyper::http::uri::PathAndQuery;
 use ringside_core::command::GRACE_MAX_MS;
 use ringside_dialect::fapi::refusal::{self, Refusal};
 use ringside_dialect::fapi::reject::of_reject;
+use ringside_edge::http::limits::Client;
+use ringside_edge::route::call::MAX_PATH_PARAMS;
+use ringside_edge::route::{Answer, Call, Error, Handler, Later, Response, Route};
+use ringside_edge::server::caller::{Caller, Charged};
+use ringside_edge::unavailable;
+use ringside_edge::worker::Worker;
+use ringside_edge::ws::armed::Armed;
+use ringside_edge::ws::wire::{Bucket, Over, Read, Socket, Wire};
 use ringside_streams::sessions::Connection;
 use ringside_wire::fault::Fault;
 use ringside_wire::refusal::Dialect;
@@ -299,7 +300,7 @@ impl Session {
             self.wire.guard();
         }
         Ok(Box::pin(async move {
-            let reply = submission.await.map_err(unavailable)?;
+            let reply = submission.await.map_err(unavailable::fapi)?;
             match reply.done.rejected() {
                 None => {
                     Ok(Response::of(&json!({ "enabled": is_on, "graceTime": grace_ms, "symbol": symbol })))

@@ -1,4 +1,4 @@
-//! What is counted, and how it is written for Prometheus. What stands on the page is put together in [`crate::operations`].
+//! What is counted, and how it is written for Prometheus. What stands on the page is put together in `gateway/src/operations`.
 //!
 //! Every figure has one thread that writes it, by a plain load and store ([`ringside_core::figures`]). What the journal, the
 //! rings and the stages know of themselves is told by [`Source`]s that `boot` adds, so that nothing here knows a journal.

@@ -1,9 +1,9 @@
 //! Frames of requests over a WebSocket: what a client sends, read into the query of a request; what it is answered, written.
 
-use crate::http::order_rate::Counted;
 use ringside_auth::signed;
 use ringside_dialect::fapi::params::{Members, PARAMS_MAX};
 use ringside_dialect::fapi::refusal::{self, Refusal};
+use ringside_edge::http::order_rate::Counted;
 use ringside_streams::envelope::finished;
 use ringside_wire::decimal::write_u64;
 use serde::{Deserialize, Deserializer};

@@ -56,7 +56,7 @@
 //! | `SUBSCRIBE`, `UNSUBSCRIBE`, and names in the address | 1 more for each 10 names |
 //! | `LIST_SUBSCRIPTIONS`, `SET_PROPERTY` | 1 more for each 10 streams |
 //!
-//! **Requests.** `/ws-fapi/v1` is another kind of socket: no pushes, but the routes of `/fapi` asked in frames ([`request`]).
+//! **Requests.** `/ws-fapi/v1` is another kind of socket: no pushes, but the routes of `/fapi` asked in frames (`gateway/src/ws_request`).
 //!
 //! **User data.** Whoever listens with a listen key, or to a channel of its own account, is told of its orders, positions and
 //! balances (`streams/src/user.rs`). A push is withheld from the moment at which the credential is over; that it is over, the session hears
@@ -64,7 +64,6 @@
 
 pub mod armed;
 pub mod frame;
-pub mod request;
 pub mod server;
 pub mod session;
 pub mod stream;
