@@ -6,7 +6,7 @@
 //! {"id": 7, "status": 400, "error": {"code": -1102, "msg": "..."}, "rateLimits": [...]}
 //! ```
 //! A method is another name of a route ([`methods`]): the frame's parameters become the query of a request to it, which passes
-//! everything that a request over HTTP passes, in the same order (`server/caller.rs`), and has the same handler. So there is
+//! everything that a request over HTTP passes, in the same order ([`ringside_edge::server::caller`]), and has the same handler. So there is
 //! nothing to keep in step: limits and refusals are the route's, and both ways count in the same windows.
 //!
 //! | Rule | |
@@ -15,7 +15,7 @@
 //! | `params` | object, or absent; null values are not sent. Values are strings, numbers or booleans; at most 100 |
 //! | key | parameter `apiKey`, in place of the header of existing clients (`perpetual.md` 2) |
 //! | signature | HMAC-SHA256 over all parameters but itself, `apiKey` among them, sorted by name and joined as in a query; values raw or percent-encoded, booleans as JSON or as Python writes them |
-//! | `cancelOnDisconnect.arm` | TRADE, weight 10; `graceTime` in ms, 0 to 60,000 (else -1102, -1130), `symbol` (else all; unknown -1121): the loss of this connection cancels the account's open orders after that time, as with `cancel_on_disconnect` of the other sockets ([`super`]). Result {enabled, graceTime, symbol} |
+//! | `cancelOnDisconnect.arm` | TRADE, weight 10; `graceTime` in ms, 0 to 60,000 (else -1102, -1130), `symbol` (else all; unknown -1121): the loss of this connection cancels the account's open orders after that time, as with `cancel_on_disconnect` of the other sockets ([`ringside_edge::ws`]). Result {enabled, graceTime, symbol} |
 //! | `cancelOnDisconnect.disarm` | TRADE, weight 10; `symbol`: no connection's loss does any more |
 //! | `session.logon` | refused with -4056, as by the original for keys of this kind: each request is signed by itself |
 //! | `returnRateLimits` | parameter of the address or of a request: `true` or `false`, else 400: whether answers say `rateLimits`; they do unless told otherwise |
@@ -25,7 +25,7 @@
 //! `/openapi.json` says beside each route by which methods it is asked.
 //!
 //! A frame that is none is answered with an error and costs a weight of 1; nothing else comes of it. Pings and the life of a
-//! day are those of the other sockets ([`super::wire`]). User data is pushed on the streams' sockets, not here.
+//! day are those of the other sockets ([`ringside_edge::ws::wire`]). User data is pushed on the streams' sockets, not here.
 
 pub mod frame;
 pub mod methods;

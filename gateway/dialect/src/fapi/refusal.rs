@@ -1,6 +1,6 @@
 //! Refusals of the `/fapi` dialect: HTTP status, code and text, each stated once (`perpetual.md` 4).
 //!
-//! What the edge refuses before a handler sees the request is spelled in `http/fault.rs`.
+//! What the edge refuses before a handler sees the request is spelled in `wire/src/fault.rs`.
 
 use http::StatusCode;
 use ringside_core::command::PerpetualState;

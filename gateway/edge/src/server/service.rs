@@ -1,8 +1,8 @@
 //! One request of HTTP from its head to its answer: limits, router, body, credential, order rate, handler, headers, in this
 //! order.
 //!
-//! What it must pass is judged in `caller.rs`. Sockets and time limits belong to `server.rs` and `watch.rs`; what a refusal
-//! says to `fault.rs`.
+//! What it must pass is judged in `caller.rs`. Sockets and time limits belong to `server/mod.rs` and `watch.rs`; what a refusal
+//! says to `wire/src/fault.rs`.
 
 use super::caller::{Caller, Charged};
 use super::cors;
