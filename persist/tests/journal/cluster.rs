@@ -780,6 +780,18 @@ impl World {
         }
     }
 
+    /// Whether every member has all that is agreed on.
+    fn has_all(&self) -> bool {
+        let leads =
+            |member: &&Member| matches!(&member.engine, Engine::Leads(leading) if !leading.link.is_lost());
+        let Some(leader) = self.members.iter().find(leads).and_then(|member| member.node.as_ref()) else {
+            return false;
+        };
+        let is_member = |member: &&Member| leader.members().all().contains_key(&member.id) && !member.is_gone;
+        let has = |member: &Member| member.node.as_ref().map(|node| node.batches().1);
+        self.members.iter().filter(is_member).all(|member| has(member) == Some(leader.batches().1))
+    }
+
     fn leader(&self) -> Option<&Leading> {
         self.members.iter().find_map(|member| match &member.engine {
             Engine::Leads(leading) if !leading.link.is_lost() => Some(leading.as_ref()),
@@ -841,6 +853,13 @@ fn live(seed: u64, planted: Planted) -> World {
     let last = world.leader().unwrap().session.next - 1;
     world.is_quiet = true;
     world.run(200, 0);
+    // One that came late fetches the files, perhaps twice, and is told so every half second.
+    for _ in 0..6 {
+        if world.has_all() {
+            break;
+        }
+        world.run(100, 0);
+    }
     assert_eq!(world.leader().unwrap().session.gate.durable(), last, "seed {seed}");
     // Whoever is a member by now.
     let leads =
