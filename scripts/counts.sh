@@ -5,7 +5,7 @@
 #   scripts/counts.sh                 floor, spot and perpetual, 1,000 accounts
 #   scripts/counts.sh --all           a million accounts and orders too
 #   scripts/counts.sh --check         fails where a figure is above the accepted one: by more than 1 %, of the misses of the
-#                                     instruction cache 25 %, of the data cache 4 %, which depend on where code and data lie
+#                                     instruction cache 25 %, of the data cache 10 %, which depend on where code and data lie
 #   scripts/counts.sh --accept        counts all and writes bench/results/counts.txt
 #   scripts/counts.sh --only perpetual
 #   scripts/counts.sh --bounds        the worst command among 20,000 positions instead; fails where it is above the bar

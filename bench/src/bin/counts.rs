@@ -26,7 +26,7 @@ struct Arguments {
     #[arg(long, default_value = "")]
     only: String,
     /// End with an error where a figure is above the one in this file: instructions by more than 1 %, misses of the instruction cache by
-    /// more than 25 %, of the data cache by more than 4 %.
+    /// more than 25 %, of the data cache by more than 10 %.
     #[arg(long)]
     check: Option<PathBuf>,
     /// Count all rows and write them into this file.
@@ -164,8 +164,8 @@ struct Figures {
 const NAMES: [&str; 4] = ["instructions", "I1 misses", "D1 misses", "L2 misses"];
 /// By how much a figure may be above the accepted one: a share of it, and so many a command. Code that is the same lies elsewhere
 /// after any change: a commit of renames alone moved the misses of the instruction cache by 15 %, and few misses move by more than their
-/// hundredth. Data lies elsewhere too: the folder that the program was built in alone moved its misses by 2.4 %.
-const SHARE: [f64; 4] = [0.01, 0.25, 0.04, 0.01];
+/// hundredth. Data lies elsewhere too: the folder that the program was built in alone moved its misses by 6.6 %.
+const SHARE: [f64; 4] = [0.01, 0.25, 0.1, 0.01];
 const SLACK: [f64; 4] = [0.0, 1.0, 0.1, 0.1];
 
 impl Figures {
