@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The long proofs whole, with one seed: models over 10,000,000 commands, 20,000 simulated clusters, 300 kills, 300 rounds of faults over three members, soaks, the
-# model checker and Miri, minutes of fuzzing, overload, every client. scripts/check.sh has each of them shorter. Hours; wants the machine for itself.
+# The long proofs whole, with one seed: models over 10,000,000 commands, 20,000 simulated clusters, 300 kills, 300 rounds of faults
+# over three members, soaks, the model checker and Miri, minutes of fuzzing, overload, every client. scripts/check.sh has each of them
+# shorter. Hours; wants the machine for itself.
 #   scripts/nightly.sh [SEED]      SEED: today's date by default, so that each night sees other numbers; a failure names it
 set -euo pipefail
 cd "$(dirname "$0")/.."

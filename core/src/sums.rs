@@ -46,17 +46,6 @@ pub struct Stretch {
     pub sum: u64,
 }
 
-/// What comes of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comparison {
-    /// This engine told the same.
-    Agrees,
-    /// There is nothing to compare with: the commands are too long ago, or it is known that the other is wrong.
-    Unknown,
-    /// It told something else.
-    Differs(Opinion),
-}
-
 /// The sums of one engine. Share it in an `Arc`: the engine's thread counts, others ask.
 #[derive(Debug)]
 pub struct Sums(Mutex<Counting>);
@@ -167,10 +156,11 @@ impl Counting {
         self.at(self.last).unwrap_or_default()
     }
 
-    /// Compares with what another told, from what the same one told last on, or from where it began to count.
-    pub fn compare(&mut self, told: EventSum) -> Comparison {
+    /// Compares with what another told, from what the same one told last on, or from where it began to count. `None` where this engine
+    /// told the same, or there is nothing to compare with: the commands are too long ago, or it is known that the other is wrong.
+    pub fn compare(&mut self, told: EventSum) -> Option<Opinion> {
         if told.since == 0 || self.doubt.is_some() || told == self.told {
-            return Comparison::Unknown;
+            return None;
         }
         let before = std::mem::replace(&mut self.told, told);
         let (after, sum) = match before.since == told.since {
@@ -182,16 +172,13 @@ impl Counting {
             }
         };
         let told = Stretch { after, through: told.through, sum };
-        let Some(own) = self.own(&told) else { return Comparison::Unknown };
+        let own = self.own(&told)?;
         if own == sum {
             let is_next = *self.agreed.end() == after;
             self.agreed = if is_next { *self.agreed.start() } else { after }..=told.through;
-            Comparison::Agrees
-        } else if self.is_settled {
-            Comparison::Unknown
-        } else {
-            Comparison::Differs(Opinion { told, own })
+            return None;
         }
+        (!self.is_settled).then_some(Opinion { told, own })
     }
 
     fn own(&self, stretch: &Stretch) -> Option<u64> {
@@ -249,27 +236,31 @@ mod tests {
         let (leader, late, early) = (counted(10, 50), counted(30, 60), counted(1, 60));
         let told = |at| leader.lock().at(at).unwrap();
         // What began before knows what the first word means; what began later compares from there.
-        for (sums, first) in [(&late, Comparison::Unknown), (&early, Comparison::Agrees)] {
-            assert_eq!(sums.lock().compare(told(40)), first);
-            assert_eq!(sums.lock().compare(told(50)), Comparison::Agrees);
-            assert_eq!(sums.lock().compare(told(50)), Comparison::Unknown, "it was said before");
-            assert_eq!(sums.lock().compare(EventSum { through: 61, ..told(50) }), Comparison::Unknown);
+        for (sums, is_known) in [(&late, false), (&early, true)] {
+            for (at, is_confirmed) in [(40, is_known), (50, true)] {
+                assert_eq!(sums.lock().compare(told(at)), None);
+                assert_eq!(sums.lock().is_confirmed(at), is_confirmed, "through {at}");
+            }
+            // Nothing new, what is still to come, and from one who does not count.
+            for told in [told(50), EventSum { through: 61, ..told(50) }, EventSum::default()] {
+                assert_eq!(sums.lock().compare(told), None);
+                assert!(!sums.lock().is_confirmed(51));
+            }
         }
-        assert_eq!(late.lock().compare(EventSum::default()), Comparison::Unknown, "nobody counted");
     }
 
     #[test]
     fn one_event_that_is_another_is_seen_and_by_whom() {
         let (leader, other) = (counted(1, 9), counted(1, 9));
         let told = |sums: &Sums| sums.lock().newest();
-        assert_eq!(other.lock().compare(told(&leader)), Comparison::Agrees);
+        assert_eq!(other.lock().compare(told(&leader)), None);
         leader.lock().event(&done(10, 1));
         other.lock().event(&done(10, 2));
         for sums in [&leader, &other] {
             sums.lock().event(&done(11, 1));
         }
         let at_11 = told(&leader);
-        let Comparison::Differs(opinion) = other.lock().compare(at_11) else { panic!("it differs") };
+        let opinion = other.lock().compare(at_11).expect("it differs");
         let stretch = opinion.told;
         assert_eq!((stretch.after, stretch.through), (9, 11));
         assert_eq!(leader.lock().opinion(stretch), Some(Opinion { told: stretch, own: stretch.sum }));
@@ -278,16 +269,16 @@ mod tests {
         other.lock().set_doubt(opinion);
         leader.lock().event(&done(12, 2));
         other.lock().event(&done(12, 3));
-        assert_eq!(other.lock().compare(told(&leader)), Comparison::Unknown);
+        assert_eq!(other.lock().compare(told(&leader)), None);
         other.lock().settle();
         assert_eq!(other.lock().doubt(), None);
-        assert_eq!(other.lock().compare(told(&leader)), Comparison::Unknown);
+        assert_eq!(other.lock().compare(told(&leader)), None);
         // Another one that tells is not known to be wrong.
         leader.lock().begin_to_tell();
         leader.lock().event(&done(13, 1));
         other.lock().event(&done(13, 2));
-        let differs = other.lock().compare(told(&leader));
-        assert!(matches!(differs, Comparison::Differs(opinion) if opinion.told.after == 12), "{differs:?}");
+        let opinion = other.lock().compare(told(&leader)).expect("it differs");
+        assert_eq!(opinion.told.after, 12);
     }
 
     #[test]
@@ -301,7 +292,7 @@ mod tests {
         third.lock().event(&done(13, 1));
         let told = next.lock().newest();
         assert_eq!((told.since, told.through), (10, 13), "10 to 12 were told by nobody");
-        assert_eq!(third.lock().compare(told), Comparison::Agrees);
+        assert_eq!(third.lock().compare(told), None);
         assert_eq!(third.lock().agreed, 9..=13);
         // Where nothing was compared it begins with what comes.
         let alone = counted(5, 12);
@@ -315,10 +306,10 @@ mod tests {
     fn what_is_long_ago_is_answered_by_what_was_agreed_on() {
         let (leader, other) = (counted(1, 5), counted(1, 5));
         let told = leader.lock().at(4).unwrap();
-        assert_eq!(other.lock().compare(told), Comparison::Agrees);
+        assert_eq!(other.lock().compare(told), None);
         let end = 6 + KEPT as u64;
         (6..=end).for_each(|sequence| other.lock().event(&done(sequence, 1)));
-        assert_eq!(other.lock().compare(EventSum { through: 5, ..told }), Comparison::Unknown);
+        assert_eq!(other.lock().compare(EventSum { through: 5, ..told }), None);
         let stretch = Stretch { after: 2, through: 4, sum: 77 };
         assert_eq!(other.lock().opinion(stretch), Some(Opinion { told: stretch, own: 77 }));
         for (after, through) in [(2, 5), (end - 5, end + 1)] {

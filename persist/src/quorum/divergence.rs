@@ -189,7 +189,7 @@ mod tests {
         let told = members[0].sums.lock().newest();
         for member in &mut members[1..] {
             let mut sums = member.sums.lock();
-            if let ringside_core::sums::Comparison::Differs(opinion) = sums.compare(told) {
+            if let Some(opinion) = sums.compare(told) {
                 sums.set_doubt(opinion);
             }
         }

@@ -47,7 +47,7 @@ use ringside_core::command::Command;
 use ringside_core::ids::Sequence;
 use ringside_core::ring::Doorbell;
 use ringside_core::side::SideStore;
-use ringside_core::sums::{Comparison, EventSum, Opinion, Stretch, Sums};
+use ringside_core::sums::{EventSum, Opinion, Stretch, Sums};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -576,7 +576,7 @@ impl<M: Machine, F: Fold> Follower<M, F> {
     fn compare_with_leader(&mut self) -> Result<(), PersistError> {
         let mut sums = self.sums.lock();
         for told in self.told.drain(..) {
-            let Comparison::Differs(opinion) = sums.compare(told) else { continue };
+            let Some(opinion) = sums.compare(told) else { continue };
             if self.doubts {
                 sums.set_doubt(opinion);
                 break;
