@@ -5,6 +5,6 @@ fn main() {
     // target/<profile>/build/<package>-<hash>/out
     let out = std::env::var("OUT_DIR").unwrap_or_default();
     let profile = out.rsplit('/').nth(3).unwrap_or("unknown");
-    println!("cargo:rustc-env=RINGSIDE_PROFILE={profile}");
+    println!("cargo:rustc-env=BUILT_PROFILE={profile}");
     println!("cargo:rerun-if-changed=build.rs");
 }

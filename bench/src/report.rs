@@ -203,7 +203,7 @@ impl Arguments {
 
 /// The profile that this program was built with: the folder that cargo put it in, as the compiler saw it.
 fn profile() -> &'static str {
-    env!("RINGSIDE_PROFILE")
+    env!("BUILT_PROFILE")
 }
 
 /// What a figure was measured on: processor, cores, memory, kernel, huge pages.

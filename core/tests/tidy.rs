@@ -484,6 +484,15 @@ fn every_file_opens_with_what_it_is() {
 }
 
 /// A README that names a file which is not there sends its reader nowhere.
+/// `cargo run` gives the program what a build script says with `rustc-env`, and the exchange refuses settings that it does not know.
+#[test]
+fn no_build_script_sets_a_setting() {
+    for path in ["gateway/build.rs", "bench/build.rs"] {
+        let text = fs::read_to_string(root().join(path)).expect("a build script");
+        assert!(text.contains("rustc-env=") && !text.contains("rustc-env=RINGSIDE_"), "{path}");
+    }
+}
+
 #[test]
 fn what_the_parts_name_is_there() {
     let mut missing = Vec::new();

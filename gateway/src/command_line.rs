@@ -37,7 +37,7 @@ use target::Target;
 use tracing_subscriber::EnvFilter;
 
 /// The version, with the commit that it was built of.
-const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("RINGSIDE_COMMIT"), ")");
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("BUILT_COMMIT"), ")");
 
 /// An exchange: spot and perpetual futures on a deterministic in-memory core, with a durable journal.
 #[derive(Parser, Debug)]

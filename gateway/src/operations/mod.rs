@@ -20,7 +20,7 @@ pub fn page(shared: &Shared) -> Vec<u8> {
     let metrics = &shared.metrics;
     page.family("ringside_build_info", Kind::Gauge, "The running build; always 1");
     let engine = ringside_core::engine::ENGINE_VERSION.to_string();
-    let (version, commit) = (env!("CARGO_PKG_VERSION"), env!("RINGSIDE_COMMIT"));
+    let (version, commit) = (env!("CARGO_PKG_VERSION"), env!("BUILT_COMMIT"));
     page.sample(&[("version", version), ("commit", commit), ("engine_version", &engine)], 1);
     page.gauge("ringside_up_seconds", "Since the process started", metrics.started.elapsed().as_secs());
     if let Ok(disk) = rustix::fs::statvfs(&shared.config.data_dir) {

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 /// Measures an exchange that runs, here or on another host.
 #[derive(Parser)]
-#[command(name = "ringside-bench", version = concat!(env!("CARGO_PKG_VERSION"), " ", env!("RINGSIDE_COMMIT")))]
+#[command(name = "ringside-bench", version = concat!(env!("CARGO_PKG_VERSION"), " ", env!("BUILT_COMMIT")))]
 struct Arguments {
     #[command(subcommand)]
     action: Action,
@@ -171,7 +171,7 @@ fn conclude(
     let notes = [
         format!("exchange: {}", settings.collect::<Vec<_>>().join(", ")),
         format!("on: {}", load.host),
-        format!("client: {}, commit {}", report::machine_facts(), env!("RINGSIDE_COMMIT")),
+        format!("client: {}, commit {}", report::machine_facts(), env!("BUILT_COMMIT")),
         format!(
             "session: {} traders of {}, seed {}, warm-up {} s",
             load.traders,
