@@ -279,7 +279,11 @@ async fn main() -> Result<()> {
          unknown",
         gaps.len()
     )?;
-    writeln!(text, "other processes used {:.1} % of the machine\n", foreign.percent())?;
+    writeln!(
+        text,
+        "other processes, the exchanges among them, used {:.1} % of the machine\n",
+        foreign.percent()
+    )?;
     let mut bars = Bars::default();
     bars.at_most("three on disk / (bare sync + round), p50".to_owned(), waits / (sync + round), 1.35);
     let tails = [three_disk, one_disk].map(|taken| at(taken, 0.999));
