@@ -337,6 +337,11 @@ impl Sink {
             return Err(SinkError::Unfit("the snapshot is of another journal".to_owned()));
         }
         self.storage.rename(&aside, &receiving.name).map_err(PersistError::io("rename", &aside))?;
+        if let Some(earlier) = self.since.filter(|earlier| *earlier < head.sequence) {
+            // It came from another, and the segments that come now need not reach back to it.
+            let name = snapshot_store::name_of(earlier);
+            self.storage.remove(&name).map_err(PersistError::io("remove", &name))?;
+        }
         self.storage.sync_directory().map_err(PersistError::io("sync", "the directory"))?;
         // Another may have come before it, from one that has more.
         self.since = self.since.max(Some(head.sequence));
