@@ -104,6 +104,8 @@ pub struct Node {
     drawn: usize,
     /// What the wait for the next election was drawn for.
     drawn_for: (u64, StateRole, u64),
+    /// The last term in which another was told to begin an election at once, whomever its voters hear: whenever that arrives.
+    called: u64,
     _lock: Lock,
 }
 
@@ -163,6 +165,7 @@ impl Node {
             random: membership.seed,
             drawn: 0,
             drawn_for: (u64::MAX, StateRole::Follower, 0),
+            called: 0,
             _lock: lock,
         };
         node.draw();
@@ -244,15 +247,17 @@ impl Node {
     /// Until when no other can have been elected, by that clock; 0 where it does not lead, or hands the lead over.
     pub fn lease_until_ms(&self) -> u64 {
         let raft = &self.raft.raft;
-        match raft.state == StateRole::Leader && raft.lead_transferee.is_none() && !self.is_ended {
+        let hands_over = raft.lead_transferee.is_some() || self.called == raft.term;
+        match raft.state == StateRole::Leader && !hands_over && !self.is_ended {
             true => self.lease.until_ms(&self.raft),
             false => 0,
         }
     }
 
     /// Hands the lead over to member `to`, who votes, or to the one that has most: nothing is proposed any more, and once that one has
-    /// everything it is elected at once. False: this one does not lead, or nobody answers. Where it fails this member leads on, a wait for
-    /// an election later; what comes of it [`Node::role`] says.
+    /// everything it is elected at once. False: this one does not lead, or nobody answers. Where that one does not come to have everything
+    /// this member leads on, a wait for an election later; where it was called to be elected and is not, this member leads no more: the
+    /// call may arrive at any time. What comes of it [`Node::role`] says.
     pub fn hand_over(&mut self, to: Option<u64>) -> bool {
         let raft = &self.raft.raft;
         if raft.state != StateRole::Leader || self.is_ended {
@@ -281,6 +286,10 @@ impl Node {
             return;
         }
         self.raft.tick();
+        let raft = &mut self.raft.raft;
+        if self.called == raft.term && raft.state == StateRole::Leader && raft.lead_transferee.is_none() {
+            raft.become_follower(raft.term, 0);
+        }
         self.remind();
         self.draw();
     }
@@ -428,6 +437,9 @@ impl Node {
     /// What is to be sent to others.
     pub fn messages(&mut self) -> Vec<Message> {
         self.out.iter_mut().for_each(|message| Lease::stamp(message, self.now_ms));
+        if self.out.iter().any(|message| message.get_msg_type() == MessageType::MsgTimeoutNow) {
+            self.called = self.term();
+        }
         std::mem::take(&mut self.out)
     }
 

@@ -699,7 +699,7 @@ impl World {
     fn fault(&mut self) {
         let hosts = self.members.len() as u64;
         let index = self.random.below(hosts) as usize;
-        match self.random.below(if self.members_change { 11 } else { 10 }) {
+        match self.random.below(if self.members_change { 12 } else { 10 }) {
             0 | 1 => self.crash(index, false),
             2 | 3 => self.crash(index, true),
             4 => {
@@ -970,6 +970,33 @@ fn a_lease_is_over_before_others_elect() {
     let elected = elected.into_inner();
     println!("{elected} elected");
     assert!(seeds::is_rerun() || elected > 100, "{elected} elected");
+}
+
+/// The call to be elected at once, whomever its voters hear, may arrive at any time: whoever has sent it has no lease in that term again,
+/// and gives the lead up where nothing comes of it.
+#[test]
+fn a_lead_that_was_handed_over_in_vain_is_given_up() {
+    for_each_seed("cluster::a_lead_that_was_handed_over_in_vain_is_given_up", 40, |seed| {
+        let mut world = World::new(seed, Planted::Nothing);
+        world.run(150, 0);
+        let index = world.members.iter().position(|member| matches!(member.engine, Engine::Leads(_)));
+        let node = |world: &World| world.members[index.unwrap()].node.as_ref().map(Node::term);
+        let term = node(&world);
+        assert!(world.members[index.unwrap()].node.as_mut().unwrap().hand_over(None));
+        let is_call = |message: &Message| format!("{:?}", message.get_msg_type()) == "MsgTimeoutNow";
+        let mut call = None;
+        for _ in 0..30 {
+            world.run(1, 0);
+            let place = world.network.iter().find(|(_, message)| is_call(message)).map(|(place, _)| *place);
+            call = place.and_then(|place| world.network.remove(&place)).or(call);
+        }
+        let call = call.unwrap_or_else(|| panic!("seed {seed}: nobody is called"));
+        assert!(node(&world) > term || world.leader().is_none(), "seed {seed}: it leads on");
+        let before = world.acknowledged;
+        world.network.insert((world.now + world.random.below(100), 0), call);
+        world.run(200, 0);
+        assert!(world.acknowledged > before, "seed {seed}: no order is acknowledged");
+    });
 }
 
 /// The first of the suite's seeds that finds it.
