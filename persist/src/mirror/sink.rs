@@ -395,7 +395,7 @@ impl Sink {
         let Some(End { current, place }) = &self.copier.end else { unreachable!("it was written to") };
         let position = Position { segment: current.header.number, offset: place.offset };
         self.status.flush_ends(position, len as u64, current.header.segment_len, begun, None);
-        self.status.show(position);
+        self.status.show(position, 0);
         self.gate.publish_written(place.last.sequence);
         self.gate.publish_durable(place.last.sequence);
         Ok(())

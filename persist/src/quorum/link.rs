@@ -20,6 +20,7 @@ pub struct Link {
     wake: Box<dyn Fn() + Send + Sync>,
     gate: OnceLock<Arc<Gate>>,
     status: OnceLock<Arc<JournalStatus>>,
+    term: u64,
 }
 
 struct State {
@@ -45,7 +46,7 @@ pub(crate) struct Given {
 const GIVEN_MAX: usize = 64 << 20;
 
 impl Link {
-    pub(crate) fn new(wake: Box<dyn Fn() + Send + Sync>, agreed: Position) -> Link {
+    pub(crate) fn new(wake: Box<dyn Fn() + Send + Sync>, agreed: Position, term: u64) -> Link {
         let state = State {
             local: agreed,
             given: VecDeque::new(),
@@ -60,6 +61,7 @@ impl Link {
             wake,
             gate: OnceLock::new(),
             status: OnceLock::new(),
+            term,
         }
     }
 
@@ -102,7 +104,7 @@ impl Link {
     /// What it moves from now on: the gate of commands and the mark of readers.
     pub(crate) fn moves(&self, gate: Arc<Gate>, status: Arc<JournalStatus>) {
         let state = self.lock();
-        status.show(state.agreed);
+        status.show(state.agreed, self.term);
         // One journaller goes on for each time that a member leads.
         let _ = (self.gate.set(gate), self.status.set(status));
     }
@@ -122,7 +124,7 @@ impl Link {
         }
         state.agreed = position;
         if let Some(status) = self.status.get() {
-            status.show(position);
+            status.show(position, self.term);
         }
         if let Some(gate) = self.gate.get().filter(|gate| gate.durable() < sequence) {
             gate.publish_durable(sequence);

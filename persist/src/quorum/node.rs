@@ -234,7 +234,7 @@ impl Node {
         let at = self.log().at(self.agreed);
         let position = at.map_or(Position { segment: 0, offset: 0 }, |at| at.position());
         self.raft.mut_store().lend();
-        let link = Arc::new(Link::new(wake, position));
+        let link = Arc::new(Link::new(wake, position, self.term()));
         self.link = Some(link.clone());
         link
     }
@@ -524,7 +524,7 @@ impl Node {
         let Some(at) = self.log().at(self.agreed) else { return };
         match &self.link {
             Some(link) => link.agree(at.position(), at.last.sequence),
-            None => self.log().status().show(at.position()),
+            None => self.log().status().show(at.position(), self.term()),
         }
     }
 

@@ -661,7 +661,10 @@ impl<M: Machine, F: Fold> Follower<M, F> {
                             self.side.apply(record.side());
                             self.status.side_changes.fetch_add(1, Ordering::Relaxed);
                         }
-                        Class::Seal => self.told.push(record.seal().told()),
+                        // What a leader of before told says nothing of this machine: that one may have ended because it was wrong.
+                        Class::Seal if u64::from(record.header.epoch) >= self.journal.term() => {
+                            self.told.push(record.seal().told());
+                        }
                         _ => {}
                     }
                     None

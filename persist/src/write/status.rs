@@ -37,6 +37,8 @@ pub struct JournalStatus {
     durable: AtomicU64,
     /// Up to where it may be read and shown, where somebody else says so.
     shown: AtomicU64,
+    /// The term in which they say so.
+    term: AtomicU64,
     showing: Doorbell,
     is_held: AtomicBool,
     spares: AtomicU64,
@@ -67,6 +69,7 @@ impl JournalStatus {
             started: Instant::now(),
             durable: AtomicU64::new(durable.pack()),
             shown: AtomicU64::new(0),
+            term: AtomicU64::new(0),
             showing: Doorbell::new(),
             is_held: AtomicBool::new(false),
             spares: AtomicU64::new(0),
@@ -136,8 +139,14 @@ impl JournalStatus {
         self.is_held.store(true, Ordering::Release);
     }
 
-    /// It may be read up to there.
-    pub(crate) fn show(&self, position: Position) {
+    /// The term in which somebody else says so last; 0 where nobody does.
+    pub(crate) fn term(&self) -> u64 {
+        self.term.load(Ordering::Relaxed)
+    }
+
+    /// It may be read up to there, as is known in this term.
+    pub(crate) fn show(&self, position: Position, term: u64) {
+        self.term.store(term, Ordering::Relaxed);
         self.shown.store(position.pack(), Ordering::Release);
         self.showing.ring();
     }
