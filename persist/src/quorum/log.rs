@@ -328,9 +328,17 @@ impl Log {
         vote::write(self.storage.as_ref(), &self.vote)
     }
 
-    /// Everything up to batch `index`, which is durable here, is agreed on. Kept with the next vote: it may be forgotten.
-    pub(crate) fn agree(&mut self, index: u64) {
+    /// Everything up to batch `index`, which is durable here, is agreed on. That is kept with the next vote, for it may be forgotten; at
+    /// once where members changed, for who goes by those of before may wait for ever for the votes of some that are gone.
+    ///
+    /// Errors: the disk.
+    pub(crate) fn agree(&mut self, index: u64) -> Result<(), PersistError> {
+        let is_change = self.changes(self.vote.commit, index).next().is_some();
         self.vote.commit = index;
+        if is_change {
+            vote::write(self.storage.as_ref(), &self.vote)?;
+        }
+        Ok(())
     }
 
     /// What was fetched takes the place of this log once it is opened anew.

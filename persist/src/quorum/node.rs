@@ -512,7 +512,7 @@ impl Node {
         self.raft.advance_apply();
         if agreed > self.agreed {
             self.agreed = agreed;
-            self.raft.mut_store().agree(agreed);
+            self.raft.mut_store().agree(agreed)?;
             self.show();
         }
         self.draw();

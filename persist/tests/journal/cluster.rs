@@ -747,7 +747,13 @@ impl World {
         };
         let Some(voters) = self.members.iter().find_map(|member| leads(&member)) else { return };
         let is_gone = |id: &u64| self.members[*id as usize - 1].is_gone;
-        if voters.len() != MEMBERS || voters.iter().any(is_gone) || self.members.len() == NUMBERS {
+        // Who goes by the members of before would wait for the votes of some that are gone.
+        let knows = |id: &u64| {
+            let node = self.members[*id as usize - 1].node.as_ref();
+            node.is_some_and(|node| node.members().voters() == voters)
+        };
+        let is_known = !voters.iter().any(is_gone) && voters.iter().all(knows);
+        if voters.len() != MEMBERS || !is_known || self.members.len() == NUMBERS {
             return;
         }
         let lost = voters[self.random.below(MEMBERS as u64) as usize];
@@ -790,6 +796,25 @@ impl World {
         let is_member = |member: &&Member| leader.members().all().contains_key(&member.id) && !member.is_gone;
         let has = |member: &Member| member.node.as_ref().map(|node| node.batches().1);
         self.members.iter().filter(is_member).all(|member| has(member) == Some(leader.batches().1))
+    }
+
+    /// How its members fare, for people.
+    fn looks(&self) -> String {
+        let of = |member: &Member| {
+            let Some(node) = &member.node else {
+                return format!("{}: down for {}, gone {}", member.id, member.down, member.is_gone);
+            };
+            let engine = match &member.engine {
+                Engine::None => "stopped",
+                Engine::Follows(_) => "follows",
+                Engine::Starts(..) => "starts",
+                Engine::Leads(_) => "leads",
+            };
+            let (role, term, batches) = (node.role(), node.term(), node.batches());
+            let voters = node.members().voters();
+            format!("{}: {role:?} in {term}, {engine}, batches {batches:?}, voters {voters:?}", member.id)
+        };
+        self.members.iter().map(of).collect::<Vec<_>>().join("\n")
     }
 
     fn leader(&self) -> Option<&Leading> {
@@ -847,7 +872,8 @@ fn live(seed: u64, planted: Planted) -> World {
     world.run(200, 0);
     assert!(
         world.acknowledged > before,
-        "seed {seed}: no order is acknowledged two seconds after the last fault"
+        "seed {seed}: no order is acknowledged two seconds after the last fault\n{}",
+        world.looks()
     );
     // Nobody places orders any more: the last are told to everybody.
     let last = world.leader().unwrap().session.next - 1;
