@@ -20,8 +20,11 @@ use crate::command::{AdvanceTime, Body, Checkpoint, Command, Kind, VerifyHash};
 use crate::engine::Engine;
 use crate::event::{Event, Outbox, StateHash};
 use crate::figures::Counter;
+use crate::ids::Sequence;
 use crate::prefetch::Hint;
+use crate::ring::sync::{AtomicU64, Ordering};
 use crate::ring::{Consumer, Doorbell, Producer};
+use crossbeam::utils::CachePadded;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -70,6 +73,30 @@ pub struct MatcherFigures {
     pub output_stalls: Counter,
 }
 
+/// The last command that the engine has applied, for others to read: what comes behind it may yet end the process.
+#[derive(Debug)]
+pub struct Applied(CachePadded<AtomicU64>);
+
+impl Applied {
+    /// An engine that has applied everything up to `sequence`.
+    pub fn new(sequence: Sequence) -> Applied {
+        Applied(CachePadded::new(AtomicU64::new(sequence)))
+    }
+
+    /// The last one.
+    pub fn get(&self) -> Sequence {
+        // Acquire: partner of the Release in `set`.
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Everything up to `sequence` is applied. The engine's own stage only.
+    #[inline]
+    pub fn set(&self, sequence: Sequence) {
+        // Release: partner of the Acquire in `get`.
+        self.0.store(sequence, Ordering::Release);
+    }
+}
+
 /// What the next work step waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Listen {
@@ -104,6 +131,7 @@ pub struct Matcher<C: FnMut() -> i64 + Send> {
     input_bells: Vec<Doorbell>,
     room_bells: [Doorbell; 2],
     figures: Arc<MatcherFigures>,
+    applied: Arc<Applied>,
 }
 
 impl<C: FnMut() -> i64 + Send> Matcher<C> {
@@ -126,6 +154,7 @@ impl<C: FnMut() -> i64 + Send> Matcher<C> {
         let input_bells = inputs.iter().map(|input| input.doorbell()).collect();
         let room_bells = [journal.room_doorbell(), output.room_doorbell()];
         let outbox = Outbox::reserved(64 * BATCH, engine.events_at_most());
+        let applied = Arc::new(Applied::new(engine.sequence()));
         Matcher {
             engine,
             inputs,
@@ -144,12 +173,18 @@ impl<C: FnMut() -> i64 + Send> Matcher<C> {
             input_bells,
             room_bells,
             figures: Arc::default(),
+            applied,
         }
     }
 
     /// What the stage counts.
     pub fn figures(&self) -> Arc<MatcherFigures> {
         self.figures.clone()
+    }
+
+    /// How far the engine has come.
+    pub fn applied(&self) -> Arc<Applied> {
+        self.applied.clone()
     }
 
     /// The state, for a host that stopped the stage.
@@ -229,6 +264,7 @@ impl<C: FnMut() -> i64 + Send> Matcher<C> {
             self.engine.apply(command, &mut self.outbox);
         }
         refuse_diverged(&self.engine);
+        self.applied.set(self.engine.sequence());
         self.since_checkpoint += self.batch.len() as u64;
         true
     }

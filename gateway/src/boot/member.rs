@@ -44,6 +44,8 @@ use tokio_util::sync::CancellationToken;
 
 /// What the consensus counts in.
 const TICK: Duration = Duration::from_millis(10);
+/// After how long it is looked again whether the engine has applied what is to be proposed: it has nearly always.
+const GLANCE: Duration = Duration::from_micros(50);
 /// Ticks that are made up for at most where the thread was held up: more would be elections for nothing.
 const LATE: u32 = 3;
 
@@ -296,7 +298,8 @@ fn carry_on(
         let _ = bring.send(Brought::Ask(ask));
     })));
     loop {
-        let wait = next.saturating_duration_since(Instant::now());
+        let until_tick = next.saturating_duration_since(Instant::now());
+        let wait = if node.waits_for_engine() { until_tick.min(GLANCE) } else { until_tick };
         let first = match brought.recv_timeout(wait) {
             Ok(first) => Some(first),
             Err(RecvTimeoutError::Timeout) => None,

@@ -639,6 +639,9 @@ impl Stages {
             engine_time,
             MatcherOptions::default(),
         );
+        if let Some(led) = led {
+            led.link.goes_by(matcher.applied());
+        }
         if listeners.is_empty() {
             listeners.push(Box::new(Pusher::new(registry.clone(), &views.read())));
         }

@@ -14,7 +14,7 @@ use crate::read::replay::{Reader, Step};
 use crate::read::survey::survey;
 use crate::recover::snapshot_store;
 use crate::storage::{Access, BLOCK_LEN, Buffer, File, Storage};
-use crate::write::settled::{Settled, Synced};
+use crate::write::settled::{Placed, Settled};
 use crate::write::status::{JournalStatus, Position, Pressure};
 use ringside_core::gate::Gate;
 use ringside_core::ids::Sequence;
@@ -211,7 +211,7 @@ impl Settled for Source {
         self.gate.publish_written(sequence);
     }
 
-    fn synced(&self, batch: &Synced<'_>) {
+    fn synced(&self, batch: &Placed<'_>) {
         let mut state = self.lock();
         (state.local, state.position, state.segment_len) =
             (batch.last, batch.position(), batch.header.segment_len);

@@ -1,11 +1,15 @@
-//! Between a leader's journaller and the consensus: what the disk of this member has goes one way, what is agreed on comes back and
-//! moves the gate.
+//! Between a leader's journaller and the consensus: what is written goes one way, what is agreed on comes back and moves the gate.
+//!
+//! A batch is proposed while this member's own disk takes it, once the engine has applied it: a command that the engine dies of dies with
+//! this member. Others may have it, and all may be agreed on it, before this disk does; files are read up to what it has.
 
+use crate::format::segment::SegmentHeader;
 use crate::storage::Buffer;
-use crate::write::settled::{Settled, Synced};
+use crate::write::settled::{Placed, Settled};
 use crate::write::status::{JournalStatus, Position};
 use ringside_core::gate::Gate;
 use ringside_core::ids::Sequence;
+use ringside_core::matcher::Applied;
 use ringside_core::sums::EventSum;
 use std::collections::VecDeque;
 use std::sync::mpsc::SyncSender;
@@ -20,13 +24,16 @@ pub struct Link {
     wake: Box<dyn Fn() + Send + Sync>,
     gate: OnceLock<Arc<Gate>>,
     status: OnceLock<Arc<JournalStatus>>,
+    applied: OnceLock<Arc<Applied>>,
     term: u64,
 }
 
 struct State {
     /// Up to where this member's disk has everything.
     local: Position,
-    /// Batches up to there that were not taken up yet. Where some are missing they are read from the files.
+    /// Up to where batches were taken up by the consensus, or may be read from the files for it.
+    taken: Position,
+    /// Batches behind that.
     given: VecDeque<Given>,
     given_len: usize,
     /// Up to where all is agreed on.
@@ -36,10 +43,21 @@ struct State {
     is_lost: bool,
 }
 
-/// A batch that is durable here, from memory.
+/// A batch that is durable here, or on its way to the disk.
 pub(crate) struct Given {
-    pub(crate) start: Position,
-    pub(crate) bytes: Buffer,
+    /// Of the segment that it stands in.
+    pub(crate) header: SegmentHeader,
+    pub(crate) start: u64,
+    end: u64,
+    last: Sequence,
+    /// Nothing: they are read from the file, once it is durable.
+    pub(crate) bytes: Option<Buffer>,
+}
+
+impl Given {
+    fn position(&self) -> Position {
+        Position { segment: self.header.number, offset: self.end }
+    }
 }
 
 /// Bytes of them at most.
@@ -49,6 +67,7 @@ impl Link {
     pub(crate) fn new(wake: Box<dyn Fn() + Send + Sync>, agreed: Position, term: u64) -> Link {
         let state = State {
             local: agreed,
+            taken: agreed,
             given: VecDeque::new(),
             given_len: 0,
             agreed,
@@ -61,6 +80,7 @@ impl Link {
             wake,
             gate: OnceLock::new(),
             status: OnceLock::new(),
+            applied: OnceLock::new(),
             term,
         }
     }
@@ -71,7 +91,9 @@ impl Link {
 
     /// Recovery has written up to there, durably: it is proposed, and nothing may be shown before it is agreed on.
     pub fn has_written(&self, position: Position) {
-        self.lock().local = position;
+        let mut state = self.lock();
+        (state.local, state.taken) = (position, position);
+        drop(state);
         (self.wake)();
     }
 
@@ -96,6 +118,22 @@ impl Link {
         state.agreed < state.local
     }
 
+    /// Whose progress batches wait for: the engine's.
+    pub fn goes_by(&self, applied: Arc<Applied>) {
+        // One engine goes on for each time that a member leads.
+        let _ = self.applied.set(applied);
+    }
+
+    /// Whether a batch waits for the engine, which nobody tells of.
+    pub fn waits_for_engine(&self) -> bool {
+        let applied = self.applied();
+        self.lock().given.front().is_some_and(|given| given.last > applied)
+    }
+
+    fn applied(&self) -> Sequence {
+        self.applied.get().map_or(0, |applied| applied.get())
+    }
+
     /// Whether this member leads no more: nothing passes the gate, ever.
     pub fn is_lost(&self) -> bool {
         self.lock().is_lost
@@ -104,16 +142,29 @@ impl Link {
     /// What it moves from now on: the gate of commands and the mark of readers.
     pub(crate) fn moves(&self, gate: Arc<Gate>, status: Arc<JournalStatus>) {
         let state = self.lock();
-        status.show(state.agreed, self.term);
+        status.show(state.agreed.min(state.local), self.term);
         // One journaller goes on for each time that a member leads.
         let _ = (self.gate.set(gate), self.status.set(status));
     }
 
-    /// Up to where this member's disk has everything, and what of it is in memory.
-    pub(crate) fn take(&self) -> (Position, VecDeque<Given>) {
+    /// Up to where batches may be proposed now, and those of them that were given.
+    pub(crate) fn take(&self) -> (Position, Vec<Given>) {
+        let applied = self.applied();
         let mut state = self.lock();
-        state.given_len = 0;
-        (state.local, std::mem::take(&mut state.given))
+        let local = state.local;
+        let is_ready =
+            |given: &Given| given.last <= applied && (given.bytes.is_some() || given.position() <= local);
+        let count = state.given.iter().take_while(|given| is_ready(given)).count();
+        let given: Vec<_> = state.given.drain(..count).collect();
+        state.given_len -=
+            given.iter().filter_map(|given| given.bytes.as_ref()).map(|bytes| bytes.len()).sum::<usize>();
+        state.taken = given.last().map_or(state.taken, Given::position);
+        (state.taken, given)
+    }
+
+    /// Up to where this member's disk has everything.
+    pub(crate) fn local(&self) -> Position {
+        self.lock().local
     }
 
     /// Everything up to `position`, whose last command is `sequence`, is agreed on.
@@ -123,10 +174,10 @@ impl Link {
             return;
         }
         state.agreed = position;
-        if let Some(status) = self.status.get() {
-            status.show(position, self.term);
-        }
+        self.show_files(&state);
         if let Some(gate) = self.gate.get().filter(|gate| gate.durable() < sequence) {
+            // Others may have what this member has not written yet.
+            gate.publish_written(sequence.max(gate.written()));
             gate.publish_durable(sequence);
         }
         while let Some((_, told)) = state.told.pop_front_if(|(until, _)| *until <= position) {
@@ -135,6 +186,12 @@ impl Link {
         }
         drop(state);
         self.changed.notify_all();
+    }
+
+    fn show_files(&self, state: &State) {
+        if let Some(status) = self.status.get() {
+            status.show(state.agreed.min(state.local), self.term);
+        }
     }
 
     /// This member leads no more.
@@ -152,21 +209,30 @@ impl Link {
 
 impl Settled for Link {
     fn stored(&self, sequence: Sequence) {
-        if let Some(gate) = self.gate.get() {
+        let _state = self.lock();
+        if let Some(gate) = self.gate.get().filter(|gate| gate.written() < sequence) {
             gate.publish_written(sequence);
         }
     }
 
-    fn synced(&self, batch: &Synced<'_>) {
+    fn begun(&self, batch: &Placed<'_>) {
         let mut state = self.lock();
-        state.local = batch.position();
-        if let Some(bytes) = batch.bytes.filter(|bytes| state.given_len + bytes.len() <= GIVEN_MAX) {
+        let bytes = batch.bytes.filter(|bytes| state.given_len + bytes.len() <= GIVEN_MAX).map(|bytes| {
             let mut copy = Buffer::zeroed(bytes.len());
             copy.copy_from_slice(bytes);
-            state.given_len += bytes.len();
-            let start = Position { segment: batch.header.number, offset: batch.start };
-            state.given.push_back(Given { start, bytes: copy });
-        }
+            copy
+        });
+        state.given_len += bytes.as_ref().map_or(0, |bytes| bytes.len());
+        let Placed { header, start, end, last, .. } = *batch;
+        state.given.push_back(Given { header: *header, start, end, last, bytes });
+        drop(state);
+        (self.wake)();
+    }
+
+    fn synced(&self, batch: &Placed<'_>) {
+        let mut state = self.lock();
+        state.local = batch.position();
+        self.show_files(&state);
         drop(state);
         (self.wake)();
     }

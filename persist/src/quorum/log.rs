@@ -26,6 +26,7 @@ use crate::write::copy::{Copier, CopyError, End, whole_batches};
 use crate::write::encoder::{Encoder, Tail};
 use crate::write::flusher::Current;
 use crate::write::status::{JournalStatus, Position};
+use bytes::Bytes;
 use raft::eraftpb::{ConfChangeV2, ConfState, Entry, EntryType, HardState, Snapshot, SnapshotMetadata};
 use raft::{GetEntriesContext, RaftState, StorageError};
 use ringside_core::command::{AdvanceTime, Command};
@@ -77,10 +78,18 @@ impl At {
 /// A batch that this member made: as the leader, to be proposed, or as the first of a term.
 pub(crate) struct Found {
     pub(crate) index: u64,
-    pub(crate) context: Vec<u8>,
-    pub(crate) data: Vec<u8>,
+    pub(crate) context: Bytes,
+    pub(crate) data: Bytes,
     /// It is a change of members.
     pub(crate) change: Option<ConfChangeV2>,
+}
+
+/// A batch of this member as the leader, while its own disk takes it.
+struct Underway {
+    index: u64,
+    end: Position,
+    block: Bytes,
+    batch: Bytes,
 }
 
 /// The log; see the module's header.
@@ -101,8 +110,12 @@ pub(crate) struct Log {
     base: u64,
     base_at: Option<At>,
     entries: VecDeque<At>,
-    /// Behind those: on the disk, and not taken up by the consensus yet.
+    /// Behind those: batches of this member as the leader that the consensus has not taken up yet.
     ahead: VecDeque<At>,
+    /// A leader's: where it has proposed everything up to.
+    lent: Option<(SegmentHeader, Place)>,
+    /// A leader's batches that its own disk may not have: the last ones.
+    underway: VecDeque<Underway>,
     /// By number.
     headers: BTreeMap<u64, SegmentHeader>,
     /// The first batch that can still be read: those before it went with their segments.
@@ -160,6 +173,8 @@ impl Log {
             base_at: None,
             entries: VecDeque::new(),
             ahead: VecDeque::new(),
+            lent: None,
+            underway: VecDeque::new(),
             headers: BTreeMap::new(),
             first: Cell::new(1),
             failure: Cell::new(None),
@@ -328,13 +343,27 @@ impl Log {
         vote::write(self.storage.as_ref(), &self.vote)
     }
 
-    /// Everything up to batch `index`, which is durable here, is agreed on. That is kept with the next vote, for it may be forgotten; at
-    /// once where members changed, for who goes by those of before may wait for ever for the votes of some that are gone.
+    /// The last batch that is durable here.
+    pub(crate) fn durable(&self) -> u64 {
+        self.underway.front().map_or(self.last(), |next| self.last().min(next.index - 1))
+    }
+
+    /// This member's own disk has everything up to there.
+    pub(crate) fn synced(&mut self, local: Position) {
+        while self.underway.pop_front_if(|batch| batch.end <= local).is_some() {}
+    }
+
+    /// Everything up to batch `index` is agreed on. As far as it is durable here that is kept: with the next vote, for it may be forgotten;
+    /// at once where members changed, for who goes by those of before may wait for ever for the votes of some that are gone.
     ///
     /// Errors: the disk.
     pub(crate) fn agree(&mut self, index: u64) -> Result<(), PersistError> {
-        let is_change = self.changes(self.vote.commit, index).next().is_some();
-        self.vote.commit = index;
+        let held = index.min(self.durable());
+        if held <= self.vote.commit {
+            return Ok(());
+        }
+        let is_change = self.changes(self.vote.commit, held).next().is_some();
+        self.vote.commit = held;
         if is_change {
             vote::write(self.storage.as_ref(), &self.vote)?;
         }
@@ -443,8 +472,9 @@ impl Log {
         let mut batch = encoder.close(Buffer::zeroed(0));
         batch.finish(&mut chain);
         let begins = if is_new { Some(tail.header) } else { batch.begins };
-        let context = begins.map_or(Vec::new(), |header| header.encode()[..BLOCK_LEN].to_vec());
-        Ok(Found { index: entry.index, context, data: batch.buffer[..batch.len].to_vec(), change: None })
+        let context = begins.map_or(Bytes::new(), |header| first_block(&header));
+        let data = Bytes::copy_from_slice(&batch.buffer[..batch.len]);
+        Ok(Found { index: entry.index, context, data, change: None })
     }
 
     /// Takes away every batch behind `index`, whatever dies meanwhile.
@@ -473,63 +503,73 @@ impl Log {
     /// Gives its files up: a leader's journaller writes to them from now on.
     pub(crate) fn lend(&mut self) {
         self.copier.rest();
+        let Some(End { current, place }) = self.copier.end.take() else {
+            unreachable!("a term begins with a batch of its own")
+        };
+        self.lent = Some((current.header, place));
     }
 
-    /// What the leader's journaller has written up to `until`, batch by batch: what is `given` from memory, the rest from the files.
+    /// Where everything was proposed up to, and the header of that segment.
+    fn lent(&self) -> (SegmentHeader, Place) {
+        let Some(lent) = self.lent else { unreachable!("its files were given up") };
+        lent
+    }
+
+    /// What the leader's journaller has made up to `until`, batch by batch: what is `given`, and before that what the files have.
     ///
     /// Errors: I/O; it is not what a journaller writes.
-    pub(crate) fn found(
-        &mut self,
-        until: Position,
-        mut given: VecDeque<Given>,
-    ) -> Result<Vec<Found>, PersistError> {
+    pub(crate) fn found(&mut self, until: Position, given: Vec<Given>) -> Result<Vec<Found>, PersistError> {
         let mut found = Vec::new();
-        loop {
-            let (segment, offset) = match &self.copier.end {
-                Some(end) => (end.current.header.number, end.place.offset),
-                None => (0, 0),
-            };
-            if (Position { segment, offset }) >= until {
-                return Ok(found);
+        for Given { header, start, bytes, .. } in given {
+            self.find_in_files(Position { segment: header.number, offset: start }, &mut found)?;
+            if let Some(bytes) = bytes {
+                self.find(header, bytes, &mut found)?;
             }
-            self.find(until, &mut given, &mut found)?;
+        }
+        self.find_in_files(until, &mut found)?;
+        Ok(found)
+    }
+
+    /// Everything up to `until` that was not found yet, from the files.
+    fn find_in_files(&mut self, until: Position, found: &mut Vec<Found>) -> Result<(), PersistError> {
+        loop {
+            let (mut header, place) = self.lent();
+            let mut offset = place.offset;
+            let is_full = offset == header.segment_len;
+            let next = Position { segment: header.number + 1, offset: DATA_START };
+            if (Position { segment: header.number, offset }) >= until || is_full && until == next {
+                return Ok(());
+            }
+            if is_full {
+                let name = segment::name_of(place.last.sequence + 1);
+                let file = self.storage.open(&name, Access::Read).map_err(PersistError::io("open", &name))?;
+                header = segment::read_header(file.as_ref(), &name)?.header;
+                offset = DATA_START;
+            }
+            let limit = if header.number == until.segment { until.offset } else { header.segment_len };
+            let name = header.name();
+            let bytes =
+                read(self.storage.as_ref(), &name, offset..limit).map_err(PersistError::io("read", &name))?;
+            self.find(header, bytes, found)?;
         }
     }
 
-    /// The next stretch of them: one that is given, what is left of the segment, or the beginning of the next.
+    /// The batches that `bytes` are, next in the segment of `header`.
     fn find(
         &mut self,
-        until: Position,
-        given: &mut VecDeque<Given>,
+        header: SegmentHeader,
+        bytes: Buffer,
         found: &mut Vec<Found>,
     ) -> Result<(), PersistError> {
-        let Some(End { current, place }) = &self.copier.end else {
-            unreachable!("a term begins with a batch of its own")
-        };
-        let (mut current, mut at) = (current.clone(), *place);
-        let begins = at.offset == current.header.segment_len;
+        let (before, mut at) = self.lent();
+        let begins = header.number != before.number;
         if begins {
-            let name = segment::name_of(at.last.sequence + 1);
-            let file = self.storage.open(&name, Access::Read).map_err(PersistError::io("open", &name))?;
-            let header = segment::read_header(file.as_ref(), &name)?.header;
             follows(&at, &header)?;
-            current = Current::open(self.storage.as_ref(), header)?;
             at = Place { index: at.index, ..Place::start_of(&header) };
             self.headers.insert(header.number, header);
         }
-        let header = current.header;
-        let here = Position { segment: header.number, offset: at.offset };
-        while given.pop_front_if(|given| given.start < here).is_some() {}
-        let bytes = match given.pop_front_if(|given| given.start == here) {
-            Some(Given { bytes, .. }) => bytes,
-            None => {
-                let limit = if header.number == until.segment { until.offset } else { header.segment_len };
-                read(self.storage.as_ref(), &current.name, at.offset..limit)
-                    .map_err(PersistError::io("read", &current.name))?
-            }
-        };
         let (start, len) = (at.offset, bytes.len());
-        let mut reader = Reader::of_bytes(current.file.clone(), header, at, bytes, len);
+        let mut reader = Reader::of_bytes(header, at, bytes, len);
         let (mut ends, mut members) = (Vec::new(), None);
         loop {
             let class = match reader.step()? {
@@ -554,20 +594,26 @@ impl Log {
                 let reason = format!("its own batch has number {} behind {}", place.index, at.index);
                 return Err(PersistError::Member { reason });
             }
-            let block = begins && from == DATA_START;
-            found.push(Found {
+            let is_first = begins && from == DATA_START;
+            let block = if is_first { first_block(&header) } else { Bytes::new() };
+            let batch =
+                Bytes::copy_from_slice(&bytes[(from - start) as usize..(place.offset - start) as usize]);
+            let end = Position { segment: header.number, offset: place.offset };
+            self.underway.push_back(Underway {
                 index: place.index,
-                context: if block { header.encode()[..BLOCK_LEN].to_vec() } else { Vec::new() },
-                data: bytes[(from - start) as usize..(place.offset - start) as usize].to_vec(),
-                change: members.as_ref().and_then(Members::conf_change),
+                end,
+                block: block.clone(),
+                batch: batch.clone(),
             });
+            let change = members.as_ref().and_then(Members::conf_change);
+            found.push(Found { index: place.index, context: block, data: batch, change });
             if let Some(members) = members {
                 self.changes.insert(place.index, members);
             }
             self.ahead.push_back(At::of(&header, &place));
             (from, at) = (place.offset, place);
         }
-        self.copier.end = Some(End { current, place: end.place });
+        self.lent = Some((header, end.place));
         Ok(())
     }
 
@@ -579,6 +625,11 @@ impl Log {
         let entry_type = if is_change { EntryType::EntryConfChangeV2 } else { EntryType::EntryNormal };
         let mut entry = Entry { index, term: u64::from(at.term), entry_type, ..Entry::default() };
         if !with_bytes {
+            return Ok(entry);
+        }
+        let underway = self.underway.front().and_then(|first| index.checked_sub(first.index));
+        if let Some(Underway { block, batch, .. }) = underway.map(|place| &self.underway[place as usize]) {
+            Whole { block, batch }.put(&mut entry);
             return Ok(entry);
         }
         let before = self.at(index - 1);
@@ -715,6 +766,10 @@ impl<'a> Whole<'a> {
             _ => entry.context = self.context().into(),
         }
     }
+}
+
+fn first_block(header: &SegmentHeader) -> Bytes {
+    Bytes::copy_from_slice(&header.encode()[..BLOCK_LEN])
 }
 
 /// Bytes of a file, whole blocks.

@@ -2,7 +2,8 @@
 //! messages and ticks, and takes messages away.
 //!
 //! - A member that follows writes the leader's batches and syncs them before it says so.
-//! - A member that leads has a journaller; what that has synced is proposed here, and what two of three have is agreed on ([`Link`]).
+//! - A member that leads has a journaller; what that writes is proposed here while its own disk takes it ([`Link`]), and what two of three
+//!   have is agreed on, whichever two: this member counts itself once its disk has it.
 //!   Its term begins with a batch that says nothing: once that is agreed on, so is all before it, and only then is the engine started.
 //! - A member that was leading and leads no more ends: its engine is ahead of what is agreed on. It is opened anew, as after a restart.
 //!
@@ -17,7 +18,7 @@ use crate::error::PersistError;
 use crate::quorum::install::Fetched;
 use crate::quorum::lease::Lease;
 use crate::quorum::link::Link;
-use crate::quorum::log::{Log, Whole, sequence_at};
+use crate::quorum::log::{Found, Log, Whole, sequence_at};
 use crate::quorum::members::{self, Members};
 use crate::storage::Storage;
 use crate::storage::disk::Lock;
@@ -26,7 +27,7 @@ use raft::eraftpb::{Entry, EntryType, HardState, Message, MessageType};
 use raft::{Config, Progress, ProgressState, RawNode, SnapshotStatus, StateRole};
 use ringside_core::gate::GateMode;
 use ringside_core::ids::Sequence;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// Ticks from one heartbeat to the next.
@@ -106,6 +107,8 @@ pub struct Node {
     drawn_for: (u64, StateRole, u64),
     /// The last term in which another was told to begin an election at once, whomever its voters hear: whenever that arrives.
     called: u64,
+    /// What `raft` gave out while this member's own disk takes it: its numbers, and the last batch of each.
+    unconfirmed: VecDeque<(u64, u64)>,
     _lock: Lock,
 }
 
@@ -166,6 +169,7 @@ impl Node {
             drawn: 0,
             drawn_for: (u64::MAX, StateRole::Follower, 0),
             called: 0,
+            unconfirmed: VecDeque::new(),
             _lock: lock,
         };
         node.draw();
@@ -389,7 +393,7 @@ impl Node {
         }
         let standing = |(id, progress): (&u64, &Progress)| Standing {
             member: *id,
-            has: if *id == raft.id { self.log().last() } else { progress.matched },
+            has: if *id == raft.id { self.log().durable() } else { progress.matched },
             is_heard: *id == raft.id
                 || self.heard.get(id).is_some_and(|heard| self.ticks - heard <= SILENCE as u64),
             is_fetching: progress.state == ProgressState::Snapshot,
@@ -406,9 +410,9 @@ impl Node {
         is_leading && !raft.has_pending_conf() && raft.lead_transferee.is_none()
     }
 
-    /// Up to where its journal is agreed on, and the last command there; nothing where nothing is.
+    /// Up to where its files are agreed on, and the last command there; nothing where nothing is.
     pub fn agreed(&self) -> Option<(Position, Sequence)> {
-        let at = self.log().at(self.agreed)?;
+        let at = self.log().at(self.agreed.min(self.log().durable()))?;
         Some((at.position(), at.last.sequence))
     }
 
@@ -427,9 +431,11 @@ impl Node {
             return Ok(false);
         }
         let mut is_any = self.propose()?;
+        self.confirm()?;
         while !self.is_ended && self.raft.has_ready() {
             is_any = true;
             self.ready()?;
+            self.confirm()?;
         }
         self.log().take_failure().map_or(Ok(is_any), Err)
     }
@@ -451,7 +457,23 @@ impl Node {
         self.log().at(index).map_or(0, |at| u64::from(at.term))
     }
 
-    /// Proposes what the journaller has synced.
+    /// Whether a batch waits for the engine to have applied it: it is to be asked again soon.
+    pub fn waits_for_engine(&self) -> bool {
+        !self.is_ended && self.link.as_ref().is_some_and(|link| link.waits_for_engine())
+    }
+
+    /// Counts what this member's own disk has by now.
+    fn confirm(&mut self) -> Result<(), PersistError> {
+        let Some(link) = &self.link else { return Ok(()) };
+        self.raft.mut_store().synced(link.local());
+        let durable = self.log().durable();
+        while let Some((number, _)) = self.unconfirmed.pop_front_if(|(_, last)| *last <= durable) {
+            self.raft.on_persist_ready(number);
+        }
+        self.raft.mut_store().agree(self.agreed)
+    }
+
+    /// Proposes what the journaller has made.
     fn propose(&mut self) -> Result<bool, PersistError> {
         let Some(link) = &self.link else { return Ok(false) };
         if self.raft.raft.state != StateRole::Leader {
@@ -469,7 +491,17 @@ impl Node {
             let next = self.raft.raft.raft_log.last_index() + 1;
             assert_eq!(batch.index, next, "a leader's batches are proposed in turn");
             let proposed = match batch.change {
-                None => self.raft.propose(batch.context, batch.data),
+                None => {
+                    let Found { context, data, .. } = batch;
+                    let entry = Entry { context, data, ..Entry::default() };
+                    let (msg_type, entries) = (MessageType::MsgPropose, vec![entry].into());
+                    self.raft.step(Message {
+                        msg_type,
+                        entries,
+                        from: self.raft.raft.id,
+                        ..Message::default()
+                    })
+                }
                 // It would be taken for one that opens a term.
                 Some(_) if self.raft.raft.has_pending_conf() => Err(raft::Error::ProposalDropped),
                 Some(change) => {
@@ -501,8 +533,13 @@ impl Node {
         let entries: Vec<Entry> = ready.take_entries();
         self.raft.mut_store().append(&entries)?;
         self.out.append(&mut ready.take_persisted_messages());
-        let mut light = self.raft.advance(ready);
-        self.out.append(&mut light.take_messages());
+        if self.link.is_some() {
+            self.unconfirmed.push_back((ready.number(), self.log().last()));
+            self.raft.advance_append_async(ready);
+        } else {
+            let mut light = self.raft.advance(ready);
+            self.out.append(&mut light.take_messages());
+        }
         let agreed = self.raft.raft.raft_log.committed;
         let changes: Vec<_> =
             self.log().changes(self.agreed, agreed).filter_map(Members::conf_change).collect();

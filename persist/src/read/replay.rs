@@ -95,7 +95,8 @@ pub enum Step<'a> {
 /// Reads one segment from its start.
 pub struct Reader {
     name: String,
-    file: Arc<dyn File>,
+    /// Nothing where all that is read is in memory.
+    file: Option<Arc<dyn File>>,
     header: SegmentHeader,
     salt: Salt,
     limit: u64,
@@ -125,10 +126,10 @@ impl Reader {
     pub fn new(file: Arc<dyn File>, header: SegmentHeader, limit: u64) -> Reader {
         let limit = limit.min(header.segment_len);
         let window_len = WINDOW_LEN.min((limit - DATA_START) as usize).max(BLOCK_LEN);
-        Reader::with(file, header, limit, Buffer::zeroed(window_len))
+        Reader::with(Some(file), header, limit, Buffer::zeroed(window_len))
     }
 
-    fn with(file: Arc<dyn File>, header: SegmentHeader, limit: u64, window: Buffer) -> Reader {
+    fn with(file: Option<Arc<dyn File>>, header: SegmentHeader, limit: u64, window: Buffer) -> Reader {
         debug_assert!(limit.is_multiple_of(BLOCK_LEN as u64));
         Reader {
             name: header.name(),
@@ -156,21 +157,15 @@ impl Reader {
     /// stretch. The file is still there for what is wanted twice.
     pub(crate) fn ahead(file: Arc<dyn File>, header: SegmentHeader, ahead: Ahead) -> Reader {
         // The first stretch brings the window.
-        let mut reader = Reader::with(file, header, header.segment_len, Buffer::zeroed(0));
+        let mut reader = Reader::with(Some(file), header, header.segment_len, Buffer::zeroed(0));
         reader.ahead = Some(ahead);
         reader
     }
 
     /// The same for `bytes`, the first `len` of which are to be written at `place`, where a batch ended.
-    pub(crate) fn of_bytes(
-        file: Arc<dyn File>,
-        header: SegmentHeader,
-        place: Place,
-        bytes: Buffer,
-        len: usize,
-    ) -> Reader {
+    pub(crate) fn of_bytes(header: SegmentHeader, place: Place, bytes: Buffer, len: usize) -> Reader {
         debug_assert_eq!(place.offset, place.batch_start);
-        let mut reader = Reader::with(file, header, place.offset + len as u64, bytes);
+        let mut reader = Reader::with(None, header, place.offset + len as u64, bytes);
         reader.place = place;
         (reader.window_start, reader.window_len) = (place.offset, len);
         (reader.digested, reader.piece_end) = (place.offset, place.offset + PIECE_LEN);
@@ -374,7 +369,8 @@ impl Reader {
         self.window_len = (self.limit - self.window_start).min(self.window.len() as u64) as usize;
         self.kept = (offset - self.window_start) as usize;
         let window = &mut self.window[..self.window_len];
-        self.file.read_at(self.window_start, window).map_err(PersistError::io("read", &self.name))
+        let Some(file) = &self.file else { unreachable!("what is read from memory is there to its end") };
+        file.read_at(self.window_start, window).map_err(PersistError::io("read", &self.name))
     }
 }
 

@@ -198,7 +198,7 @@ impl Copier {
             return Err(CopyError::Unfit("records came before a segment was begun".to_owned()));
         };
         let Current { file, name, header, .. } = &*current;
-        let mut reader = Reader::of_bytes(file.clone(), *header, *place, bytes, len);
+        let mut reader = Reader::of_bytes(*header, *place, bytes, len);
         let next = whole_batches(&mut reader, header)?;
         is_right(&next).map_err(CopyError::Unfit)?;
         let bytes = reader.into_bytes();

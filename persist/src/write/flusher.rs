@@ -13,7 +13,7 @@ use crate::format::segment::SegmentHeader;
 use crate::storage::{Access, Buffer, File, Storage};
 use crate::turns;
 use crate::write::encoder::Batch;
-use crate::write::settled::{Settled, Synced};
+use crate::write::settled::{Placed, Settled};
 use crate::write::status::{JournalStatus, Position};
 use ringside_core::agent::abort_on_panic;
 use ringside_core::ring::Doorbell;
@@ -103,6 +103,8 @@ const RETRY: Duration = Duration::from_millis(50);
 pub(crate) struct WriteQueue {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
+    /// Without threads what is handed over is written when it is asked for.
+    is_by_steps: bool,
     given: u64,
     returned: u64,
 }
@@ -125,8 +127,8 @@ struct Shared {
 struct Queue {
     /// Where what is settled last was written to.
     current: Current,
-    /// What the records of the next batch to be finished carry; `None` while the one before is being finished.
-    chain: Option<u64>,
+    /// What the next batch to be finished goes on from; `None` while the one before is being finished.
+    end: Option<End>,
     jobs: VecDeque<(u64, Job)>,
     /// Jobs whose batches are finished, to be written in their turn.
     ready: Vec<(u64, Job)>,
@@ -151,6 +153,15 @@ struct Queue {
     patience: Option<Instant>,
 }
 
+/// Where the batches that are finished end.
+#[derive(Clone, Copy)]
+struct End {
+    /// What the records of the next one carry.
+    chain: u64,
+    /// Of the segment that the last one stands in.
+    header: SegmentHeader,
+}
+
 /// What came of writing a job's batch: the segment that it stands in.
 struct Ended {
     number: u64,
@@ -171,8 +182,8 @@ impl WriteQueue {
         status: Arc<JournalStatus>,
     ) -> WriteQueue {
         let queue = Queue {
+            end: Some(End { chain, header: current.header }),
             current,
-            chain: Some(chain),
             jobs: VecDeque::new(),
             ready: Vec::new(),
             turn: 0,
@@ -197,7 +208,7 @@ impl WriteQueue {
             finished: AtomicU64::new(0),
             bell: Doorbell::new(),
         });
-        WriteQueue { shared, threads: Vec::new(), given: 0, returned: 0 }
+        WriteQueue { shared, threads: Vec::new(), is_by_steps: false, given: 0, returned: 0 }
     }
 
     /// Starts the threads. Without them every flush happens on the caller's.
@@ -215,12 +226,18 @@ impl WriteQueue {
         Ok(())
     }
 
+    /// Without threads, what is handed over is written when it is asked for: whoever drives this sees the time between.
+    pub(crate) fn go_by_steps(&mut self) {
+        self.is_by_steps = true;
+    }
+
     pub(crate) fn bell(&self) -> Doorbell {
         self.shared.bell.clone()
     }
 
-    pub(crate) fn has_threads(&self) -> bool {
-        !self.threads.is_empty()
+    /// Whether a job is to be handed over, rather than flushed where it is.
+    pub(crate) fn takes(&self, is_long: bool) -> bool {
+        self.is_by_steps || is_long && !self.threads.is_empty()
     }
 
     /// Jobs handed over that [`WriteQueue::poll`] has not given back.
@@ -239,8 +256,8 @@ impl WriteQueue {
         debug_assert_eq!(self.in_flight(), 0);
         let shared = &self.shared;
         let mut queue = shared.lock();
-        let Some(chain) = &mut queue.chain else { unreachable!("nothing is under way") };
-        job.batch.finish(chain);
+        let Some(end) = &mut queue.end else { unreachable!("nothing is under way") };
+        end.finish(&mut job.batch, shared.settled.as_ref());
         let current = queue.begin(&job, &shared.status);
         drop(queue);
         let result = shared.put(current, &job);
@@ -251,15 +268,23 @@ impl WriteQueue {
 
     /// Hands the job to the threads.
     pub(crate) fn hand_over(&mut self, job: Job) {
-        debug_assert!(self.has_threads());
-        self.shared.lock().jobs.push_back((self.given, job));
-        self.shared.given.notify_one();
+        debug_assert!(self.takes(true));
+        let mut queue = self.shared.lock();
+        queue.jobs.push_back((self.given, job));
         self.given += 1;
+        if self.is_by_steps {
+            drop(self.shared.finish_next(queue));
+        } else {
+            self.shared.given.notify_one();
+        }
     }
 
     /// What came of the oldest job handed over, once it is settled.
     #[inline]
     pub(crate) fn poll(&mut self) -> Option<Done> {
+        if self.is_by_steps {
+            drop(self.shared.write_next(self.shared.lock()));
+        }
         // Acquire: partner of the Release in `run`.
         if self.shared.finished.load(Ordering::Acquire) == self.returned {
             return None;
@@ -282,6 +307,9 @@ impl WriteQueue {
     pub(crate) fn wait(&mut self) -> Option<Done> {
         if self.in_flight() == 0 {
             return None;
+        }
+        if self.is_by_steps {
+            return self.poll();
         }
         let mut queue = self.shared.lock();
         while queue.done.is_empty() {
@@ -311,42 +339,58 @@ impl Shared {
     fn run(&self) {
         let mut queue = self.lock();
         loop {
-            if let Some((number, job)) = queue.next_to_write() {
-                let current = queue.begin(&job, &self.status);
-                self.call_for_the_rest(&queue);
-                drop(queue);
-                let result = self.put(current, &job);
-                queue = self.lock();
-                queue.is_broken |= result.is_err();
-                queue.ended.push(Ended { number, job, result });
-                while let Some(Ended { job, result, .. }) = queue.next_to_settle() {
-                    let done = self.settle(&mut queue, job, result);
-                    queue.done.push_back(done);
-                    queue.settled += 1;
-                    // Release: partner of the Acquire in `poll`.
-                    self.finished.store(queue.settled, Ordering::Release);
-                }
-                self.changed.notify_all();
-                self.bell.ring();
-            } else if let Some((mut chain, (number, mut job))) = queue.next_to_finish() {
-                drop(queue);
-                job.batch.finish(&mut chain);
-                queue = self.lock();
-                queue.chain = Some(chain);
-                // Whoever writes looks here next, and if nobody does this thread does: nobody needs to be woken.
-                queue.ready.push((number, job));
-            } else if queue.is_stopped {
+            let mut is_any;
+            (queue, is_any) = self.write_next(queue);
+            if !is_any {
+                (queue, is_any) = self.finish_next(queue);
+            }
+            if !is_any && queue.is_stopped {
                 // What is ready has a writer at work before it, who goes on with it.
                 return;
-            } else {
+            }
+            if !is_any {
                 queue = self.given.wait(queue).unwrap_or_else(PoisonError::into_inner);
             }
         }
     }
 
+    /// Writes the job whose turn it is; false: there is none.
+    fn write_next<'a>(&'a self, mut queue: MutexGuard<'a, Queue>) -> (MutexGuard<'a, Queue>, bool) {
+        let Some((number, job)) = queue.next_to_write() else { return (queue, false) };
+        let current = queue.begin(&job, &self.status);
+        self.call_for_the_rest(&queue);
+        drop(queue);
+        let result = self.put(current, &job);
+        queue = self.lock();
+        queue.is_broken |= result.is_err();
+        queue.ended.push(Ended { number, job, result });
+        while let Some(Ended { job, result, .. }) = queue.next_to_settle() {
+            let done = self.settle(&mut queue, job, result);
+            queue.done.push_back(done);
+            queue.settled += 1;
+            // Release: partner of the Acquire in `poll`.
+            self.finished.store(queue.settled, Ordering::Release);
+        }
+        self.changed.notify_all();
+        self.bell.ring();
+        (queue, true)
+    }
+
+    /// Finishes the next batch; false: there is none.
+    fn finish_next<'a>(&'a self, mut queue: MutexGuard<'a, Queue>) -> (MutexGuard<'a, Queue>, bool) {
+        let Some((mut end, (number, mut job))) = queue.next_to_finish() else { return (queue, false) };
+        drop(queue);
+        end.finish(&mut job.batch, self.settled.as_ref());
+        queue = self.lock();
+        queue.end = Some(end);
+        // Whoever writes looks here next, and if nobody does this thread does: nobody needs to be woken.
+        queue.ready.push((number, job));
+        (queue, true)
+    }
+
     /// Wakes another thread if this one leaves something undone: nobody else may come to look for it.
     fn call_for_the_rest(&self, queue: &Queue) {
-        if queue.chain.is_some() && !queue.jobs.is_empty() || queue.place_to_write().is_some() {
+        if queue.end.is_some() && !queue.jobs.is_empty() || queue.place_to_write().is_some() {
             self.given.notify_one();
         }
     }
@@ -411,14 +455,7 @@ impl Shared {
                 if !is_stored && current.file.is_write_durable() {
                     self.settled.stored(batch.last);
                 }
-                let is_whole = batch.whole_len == batch.len as u64;
-                self.settled.synced(&Synced {
-                    header,
-                    start: durable.offset - batch.whole_len,
-                    bytes: is_whole.then_some(&batch.buffer[..batch.len]),
-                    end: durable.offset,
-                    last: batch.last,
-                });
+                self.settled.synced(&placed(&batch, header));
                 queue.current = current;
                 Ok(())
             }
@@ -432,13 +469,34 @@ impl Shared {
     }
 }
 
+/// What of a finished batch others are told.
+fn placed<'a>(batch: &'a Batch, header: &'a SegmentHeader) -> Placed<'a> {
+    let end = batch.offset + batch.len as u64;
+    let is_whole = batch.whole_len == batch.len as u64;
+    Placed {
+        header,
+        start: end - batch.whole_len,
+        bytes: is_whole.then_some(&batch.buffer[..batch.len]),
+        end,
+        last: batch.last,
+    }
+}
+
+impl End {
+    fn finish(&mut self, batch: &mut Batch, settled: &dyn Settled) {
+        batch.finish(&mut self.chain);
+        self.header = batch.begins.unwrap_or(self.header);
+        settled.begun(&placed(batch, &self.header));
+    }
+}
+
 impl Queue {
-    /// The next batch to be finished, and what its records carry. One at a time: each carries the digest of the one before.
-    fn next_to_finish(&mut self) -> Option<(u64, (u64, Job))> {
-        let chain = self.chain?;
+    /// The next batch to be finished, and what it goes on from. One at a time: each carries the digest of the one before.
+    fn next_to_finish(&mut self) -> Option<(End, (u64, Job))> {
+        let end = self.end?;
         let job = self.jobs.pop_front()?;
-        self.chain = None;
-        Some((chain, job))
+        self.end = None;
+        Some((end, job))
     }
 
     /// The job whose turn it is, unless it is not ready or must not be begun yet.

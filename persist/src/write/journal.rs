@@ -123,7 +123,8 @@ impl Journaller {
         Journaller::start(is_threaded, journal, consumer, source)
     }
 
-    /// The same for a leader of a cluster: `link` moves the gate, by what is agreed on.
+    /// The same for a leader of a cluster: `link` moves the gate, by what is agreed on. Without threads a batch is written in a step of
+    /// its own, behind the one in which it is given to `link`.
     ///
     /// Errors: as there.
     pub fn led(
@@ -133,7 +134,10 @@ impl Journaller {
         link: Arc<Link>,
         is_threaded: bool,
     ) -> Result<Journaller, PersistError> {
-        let journaller = Journaller::start(is_threaded, journal, consumer, link.clone())?;
+        let mut journaller = Journaller::start(is_threaded, journal, consumer, link.clone())?;
+        if !is_threaded {
+            journaller.flushing.go_by_steps();
+        }
         link.moves(gate, journaller.status());
         Ok(journaller)
     }
@@ -356,9 +360,8 @@ impl Journaller {
             || batch.begins.is_some()
             || batch.len > self.config.inline_len
             || self.flushing.in_flight() > 0;
-        let is_handed_over = is_long && self.flushing.has_threads();
         let job = Job { batch, spare, is_stored };
-        if is_handed_over {
+        if self.flushing.takes(is_long) {
             self.is_beginning = job.batch.begins.is_some();
             self.flushing.hand_over(job);
         } else {

@@ -8,8 +8,8 @@ use ringside_core::ids::Sequence;
 use ringside_core::sums::EventSum;
 use std::sync::mpsc::SyncSender;
 
-/// A batch that is durable.
-pub(crate) struct Synced<'a> {
+/// A batch, and where it stands.
+pub(crate) struct Placed<'a> {
     /// Of the segment it stands in.
     pub(crate) header: &'a SegmentHeader,
     /// Its first byte in the segment; everything before was told of.
@@ -22,19 +22,21 @@ pub(crate) struct Synced<'a> {
     pub(crate) last: Sequence,
 }
 
-impl Synced<'_> {
+impl Placed<'_> {
     /// Where the next batch begins.
     pub(crate) fn position(&self) -> Position {
         Position { segment: self.header.number, offset: self.end }
     }
 }
 
-/// Told in the order of the journal, by one thread at a time.
+/// Told in the order of the journal; that a batch is begun and that one is durable may be told at the same time.
 pub(crate) trait Settled: Send + Sync {
     /// Everything up to `sequence` is stored.
     fn stored(&self, sequence: Sequence);
+    /// The next batch is about to be written, which may fail: others may have it before this disk does.
+    fn begun(&self, _batch: &Placed<'_>) {}
     /// The next batch is durable.
-    fn synced(&self, batch: &Synced<'_>);
+    fn synced(&self, batch: &Placed<'_>);
     /// Somebody waits for an entry beside the commands, in a batch that was told of: to be told once it may be shown.
     fn show(&self, told: SyncSender<()>);
     /// Whoever still waits for an entry waits in vain.
@@ -50,7 +52,7 @@ impl Settled for Gate {
         self.publish_written(sequence);
     }
 
-    fn synced(&self, batch: &Synced<'_>) {
+    fn synced(&self, batch: &Placed<'_>) {
         self.publish_durable(batch.last);
     }
 
