@@ -136,10 +136,15 @@ pub(super) fn add(config: &Config, member: &str, asked: &Asked) -> Result<String
     Ok(format!("ringside: member {} votes\n", member.id))
 }
 
+/// One that was taken in before is waited for: a command that did not come to its end is given again.
 async fn added(client: &Client, member: &Member, reason: &str) -> Result<()> {
     let Member { id, address, key } = member;
     let body = json!({"member": id, "address": address, "key": key.to_string(), "reason": reason});
-    ask(client, "add", &body).await?;
+    let status = show(client).await?;
+    let is_it = |found: &Value| ["member", "address", "key"].iter().all(|name| found[name] == body[name]);
+    if !status["members"].as_array().into_iter().flatten().any(is_it) {
+        ask(client, "add", &body).await?;
+    }
     let (mut at, mut moved) = (0, Instant::now());
     loop {
         let status = show(client).await?;

@@ -465,6 +465,9 @@ fn a_lost_disk_is_replaced_under_load() {
         let output = cluster.ask(leader, &["replace", &number, &named, "--reason", "its disk is lost"]);
         assert!(output.status.success(), "{}\n{}", said(&output), cluster.logs());
         eprintln!("replaced within {:?}", begun.elapsed());
+        // A command that was given before is given again where it did not come to its end.
+        let output = cluster.ask(leader, &["add", &named]);
+        assert!(said(&output).contains("member 4 votes"), "{}", said(&output));
         some(50);
         let output = cluster.ask(leader, &["status", "--json"]);
         let status: Value = serde_json::from_slice(&output.stdout).expect("JSON");
