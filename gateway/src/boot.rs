@@ -17,6 +17,7 @@ mod membership;
 mod mirror;
 pub mod past;
 mod replica;
+mod rings;
 mod shown;
 mod stages;
 mod supervisor;

@@ -157,6 +157,18 @@ impl<T: Slot> Buffer<T> {
         Ok(buffer)
     }
 
+    /// Begins at another sequence, while no part was taken.
+    pub(super) fn begin_at(&mut self, start: Sequence) -> Result<(), RingError> {
+        let shape = Shape { start, ..self.shape };
+        shape.check()?;
+        self.shape = shape;
+        for index in 0..shape.consumers {
+            self.line(index).gating.store(start, Ordering::Relaxed);
+        }
+        self.header().facts.start.store(start, Ordering::Relaxed);
+        Ok(())
+    }
+
     /// A ring that another process made and handed over.
     pub(super) fn join_fd(fd: OwnedFd) -> Result<Buffer<T>, RingError> {
         Buffer::join(Mapped::open_fd(fd)?)

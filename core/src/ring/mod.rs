@@ -189,6 +189,21 @@ impl<T: Slot> Ring<T> {
         Ok(Ring { buffer: Buffer::create(&mapping, &options)?, wait: options.wait })
     }
 
+    /// The same ring, beginning at `start`: memory is taken when it is made, and that may be before it is known where it begins. Only while
+    /// nobody else has it; [`RingError::Taken`] where a part of it was taken.
+    pub fn beginning_at(mut self, start: Sequence) -> Result<Ring<T>, RingError> {
+        let lines = (0..self.buffer.shape.consumers).map(|index| &self.buffer.line(index).taken);
+        // Relaxed: there is nobody else.
+        if lines
+            .chain([&self.buffer.header().signals.producer_taken])
+            .any(|taken| taken.load(Ordering::Relaxed) != 0)
+        {
+            return Err(RingError::Taken);
+        }
+        self.buffer.begin_at(start)?;
+        Ok(self)
+    }
+
     /// Joins a ring of another process, made with [`Mapping::memfd`], by its descriptor. How to wait is this side's choice.
     pub fn join_fd(fd: OwnedFd, wait: Wait) -> Result<Ring<T>, RingError> {
         Ok(Ring { buffer: Buffer::join_fd(fd)?, wait })

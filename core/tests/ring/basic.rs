@@ -1,6 +1,6 @@
 //! What a ring promises, one thread at a time and two: order, gating, steps, wrap, halt, waiting, look-ahead.
 
-use ringside_core::ring::{self, Full, Halted, Mapping, Options, RingError, Wait, wait_any};
+use ringside_core::ring::{self, Full, Halted, Mapping, Options, Ring, RingError, Wait, wait_any};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -185,6 +185,26 @@ fn one_sleep_covers_several_rings() {
         }
     }
     thread.join().unwrap();
+}
+
+#[test]
+fn a_ring_that_is_made_ahead_begins_where_it_is_told() {
+    for mapping in mappings() {
+        let ring = Ring::<[u64; 7]>::create(mapping, options(4, 2)).unwrap().beginning_at(70).unwrap();
+        let (mut producer, mut first) = (ring.producer().unwrap(), ring.consumer(0).unwrap());
+        let mut second = ring.consumer(1).unwrap();
+        for sequence in 70..90 {
+            assert_eq!(producer.try_publish(&payload(sequence)), Ok(sequence));
+            for consumer in [&mut first, &mut second] {
+                let taken = consumer
+                    .poll(9, |found, value| assert_eq!((found, *value), (sequence, payload(sequence))));
+                assert_eq!(taken, 1);
+            }
+        }
+        assert!(matches!(ring.beginning_at(1), Err(RingError::Taken)));
+    }
+    let ring = Ring::<[u64; 7]>::create(Mapping::heap(false), options(4, 1)).unwrap();
+    assert!(matches!(ring.beginning_at(u64::MAX), Err(RingError::Start(u64::MAX))));
 }
 
 #[test]

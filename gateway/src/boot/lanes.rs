@@ -30,8 +30,8 @@ const OF_ONE: u32 = 256;
 pub(super) const OF_A_TERM: u32 = 1 << 16;
 /// Members whose orders a leader takes.
 pub(super) const MEMBERS: usize = 7;
-/// How often lanes are asked for.
-const ASK: Duration = Duration::from_millis(50);
+/// How often lanes are asked for: who leads gives none before it takes orders.
+const ASK: Duration = Duration::from_millis(10);
 /// How long nothing may be answered before new orders are refused as busy.
 const STUCK: Duration = Duration::from_secs(1);
 /// How long what was sent may stay without an answer before it is sent again.
@@ -53,6 +53,8 @@ pub(super) struct Lanes {
     leads: Mutex<Option<Leading>>,
     /// The term in which it was given lanes, and the first source of them.
     granted: Mutex<Option<(u64, u32)>>,
+    /// Rings when it is.
+    grants: Doorbell,
     /// Whether its workers have lanes to a leader.
     is_given: AtomicBool,
     routes: Mutex<Vec<(u32, Arc<ReplyQueue>)>>,
@@ -126,6 +128,7 @@ impl Lanes {
             mesh: OnceLock::new(),
             leads: Mutex::new(None),
             granted: Mutex::new(None),
+            grants: Doorbell::new(),
             is_given: AtomicBool::new(false),
             routes: Mutex::default(),
             changes: AtomicU64::new(0),
@@ -176,6 +179,7 @@ impl Lanes {
             let is_grant = orders.commands.is_empty() && orders.source > 0 && orders.lanes == self.name();
             if is_grant {
                 *self.granted.lock() = Some((orders.term, orders.source));
+                self.grants.ring();
             }
             return;
         };
@@ -251,7 +255,8 @@ impl Carrier {
         status: Arc<FollowerStatus>,
     ) -> Carrier {
         lanes.rename();
-        Carrier { lanes, shared, upstream, status, given: None, asked_at: None, bells: Vec::new() }
+        let bells = vec![lanes.grants.clone()];
+        Carrier { lanes, shared, upstream, status, given: None, asked_at: None, bells }
     }
 
     /// Asks for lanes, and begins with them once they are given.
@@ -284,7 +289,7 @@ impl Carrier {
             let reserved = slots * config.input_ring_reserve_percent as usize / 100;
             port.attach(CommandProducer { reserved, ..CommandProducer::new(producer, source) });
         }
-        self.bells = rings.iter().map(Consumer::doorbell).collect();
+        self.bells.extend(rings.iter().map(Consumer::doorbell));
         self.lanes.is_given.store(true, Ordering::Release);
         self.given = Some(Given {
             leader,
@@ -363,7 +368,7 @@ impl Agent for Carrier {
             && u64::from(self.status.shown_epoch()) > given.term
         {
             self.given = None;
-            self.bells.clear();
+            self.bells.truncate(1);
             self.lanes.end(&self.shared, true);
         }
         match (&self.given, leader) {

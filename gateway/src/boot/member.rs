@@ -7,10 +7,11 @@ use super::credentials;
 use super::error::BootError;
 use super::fetch::Files;
 use super::front::Front;
-use super::lanes::Lanes;
+use super::lanes::{self, Lanes};
 use super::membership::{MemberChanges, Writes};
 use super::replica::{self, Following, Replica};
-use super::stages::{Led, Origin, disk, persist_config};
+use super::rings::Rings;
+use super::stages::{INPUTS, Led, Origin, disk, persist_config};
 use super::upstream::Upstream;
 use parking_lot::Mutex;
 use ringside_commands::clock::Clock;
@@ -592,6 +593,10 @@ impl Part<'_> {
                 front
             }
         };
+        let rings = {
+            let shared = front.shared.clone();
+            std::thread::spawn(move || Rings::make(&shared, shared.ports.len() + INPUTS + lanes::MEMBERS))
+        };
         let outcome = loop {
             let following = self.follow(front, &running, out, &mut told);
             match running.told().role {
@@ -606,7 +611,7 @@ impl Part<'_> {
                     break Ok(());
                 }
                 Role::Elected(term) => {
-                    break self.lead(front, &running, (term, following), &role, out, &mut told);
+                    break self.lead(front, &running, (term, following, rings), &role, out, &mut told);
                 }
                 // It was elected, and others were before it could begin.
                 Role::Follows(_) => {
@@ -696,7 +701,7 @@ impl Part<'_> {
         &self,
         front: &mut Front,
         running: &Arc<Running>,
-        (term, following): (Term, Option<Following>),
+        (term, following, rings): (Term, Option<Following>, JoinHandle<Result<Rings, BootError>>),
         role: &CancellationToken,
         out: &mut impl Write,
         ready: &mut dyn FnMut(SocketAddr),
@@ -718,7 +723,9 @@ impl Part<'_> {
         let (files, taken) = (self.files.disk.clone(), self.taken.clone());
         let (upstream, lanes, writes) = (running.clone(), self.lanes.clone(), self.writes.clone());
         let led = Led { term, link, files, taken, upstream, lanes, writes };
-        match super::lead(front, Origin::Followed(followed, keeping, &led), role, out, ready) {
+        // It panics where it was said why.
+        let rings = rings.join().map_err(|_| BootError::Lost)??;
+        match super::lead(front, Origin::Followed(followed, keeping, rings, &led), role, out, ready) {
             Err(BootError::Lost) => Ok(()),
             Err(_) if led.link.is_lost() && running.told().failure.is_none() => Ok(()),
             ended => ended,

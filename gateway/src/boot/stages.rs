@@ -12,6 +12,7 @@ use super::error::BootError;
 use super::keeper::{Keeper, Teller};
 use super::lanes::{self, Lanes};
 use super::membership::Writes;
+use super::rings::{Rings, ends, wait};
 use super::shown::Shown;
 use super::upstream::Upstream;
 use ringside_chain::proof::Proofs;
@@ -27,7 +28,7 @@ use ringside_core::ids::Sequence;
 use ringside_core::matcher::{Matcher, MatcherFigures, MatcherOptions};
 use ringside_core::memory::Pages;
 use ringside_core::pace::Pace;
-use ringside_core::ring::{self, Consumer, Gauge, Mapping, Options, Producer, Slot, Wait};
+use ringside_core::ring::{Gauge, Wait};
 use ringside_core::{Engine, EngineConfig};
 use ringside_edge::worker::Shared;
 use ringside_egress::{Egress, Listener};
@@ -61,6 +62,8 @@ use std::time::{Duration, Instant};
 
 /// Lanes of one epoch at most, which `workers` is bounded by; a source number is `epoch x LANES + lane`.
 const LANES: u32 = 256;
+/// Inputs besides those of gateway threads: what is decided by the chain, and by the process itself.
+pub(super) const INPUTS: usize = 2;
 /// Processors up to which there is none to spare for the stages: clients, the disk and the archive want some, too.
 const INVOKED_PROCESSORS: usize = 2;
 
@@ -103,14 +106,6 @@ fn mode(config: &Config) -> GateMode {
     match config.acknowledge {
         Acknowledge::Durable => GateMode::Durable,
         Acknowledge::Written => GateMode::Written,
-    }
-}
-
-fn wait(config: &Config) -> Wait {
-    match config.wait {
-        WaitKind::Park => Wait::Park,
-        WaitKind::Yield => Wait::Yield,
-        WaitKind::Spin => Wait::Spin,
     }
 }
 
@@ -306,8 +301,8 @@ pub(super) fn take_folder(config: &Config, clock: &Clock) -> Result<Lock, Persis
 pub(super) enum Origin<'a> {
     /// With what lies in its data folder, which is taken, or with nothing.
     Disk(Lock),
-    /// As the leader of a cluster, with the engine that has followed the journal to its end, and what keeps events for user streams.
-    Followed(Box<Followed<Engine, Shown>>, Running, &'a Led),
+    /// As the leader of a cluster, with the engine that has followed the journal to its end, what keeps events for user streams, and rings.
+    Followed(Box<Followed<Engine, Shown>>, Running, Rings, &'a Led),
 }
 
 /// What the leader of a cluster has of its membership.
@@ -332,7 +327,7 @@ impl<'a> Origin<'a> {
     pub(super) fn led(&self) -> Option<&'a Led> {
         match self {
             Origin::Disk(_) => None,
-            Origin::Followed(_, _, led) => Some(led),
+            Origin::Followed(.., led) => Some(led),
         }
     }
 }
@@ -345,6 +340,7 @@ pub(super) struct Rebuilt<'a> {
     /// Those who listen, where they do already.
     listeners: Vec<Box<dyn Listener>>,
     keeping: Running,
+    rings: Rings,
     led: Option<&'a Led>,
     begun: Instant,
 }
@@ -358,8 +354,8 @@ impl<'a> Rebuilt<'a> {
         let begun = Instant::now();
         match origin {
             Origin::Disk(taken) => Rebuilt::from_disk(shared, taken, begun),
-            Origin::Followed(followed, keeping, led) => {
-                Rebuilt::take_over(shared, *followed, keeping, led, begun)
+            Origin::Followed(followed, keeping, rings, led) => {
+                Rebuilt::take_over(shared, *followed, (keeping, rings), led, begun)
             }
         }
     }
@@ -396,13 +392,14 @@ impl<'a> Rebuilt<'a> {
         }
         keeper.found(recovered.journal.id(), recovered.next_sequence - 1);
         let (views, keeping) = (Some(fold.views), keeper.start()?);
-        Ok(Rebuilt { recovered, views, listeners: Vec::new(), keeping, led: None, begun })
+        let rings = Rings::make(shared, INPUTS + shared.ports.len())?;
+        Ok(Rebuilt { recovered, views, listeners: Vec::new(), keeping, rings, led: None, begun })
     }
 
     fn take_over(
         shared: &Shared,
         followed: Followed<Engine, Shown>,
-        keeping: Running,
+        (keeping, rings): (Running, Rings),
         led: &'a Led,
         begun: Instant,
     ) -> Result<Rebuilt<'a>, BootError> {
@@ -418,7 +415,7 @@ impl<'a> Rebuilt<'a> {
         // What others decided of its own orders is told; what is left is in no journal.
         led.lanes.end(shared, true);
         let listeners = shown.into_listeners();
-        Ok(Rebuilt { recovered, views: None, listeners, keeping, led: Some(led), begun })
+        Ok(Rebuilt { recovered, views: None, listeners, keeping, rings, led: Some(led), begun })
     }
 
     /// What was found.
@@ -482,19 +479,6 @@ pub(super) struct Gauges {
 /// Stages that were started, the lane of the process, and looks at them.
 type Started = (Stages, CommandProducer, Gauges);
 
-fn make_ring<T: Slot>(
-    slots: usize,
-    start: Sequence,
-    wait: Wait,
-) -> Result<(Producer<T>, Consumer<T>), BootError> {
-    let options = Options { capacity: slots, consumers: 1, start, wait };
-    let (producer, consumers) = ring::create(Mapping::anonymous(), options)?;
-    match <[Consumer<T>; 1]>::try_from(consumers) {
-        Ok([consumer]) => Ok((producer, consumer)),
-        Err(_) => unreachable!("one consumer was asked for"),
-    }
-}
-
 impl Stages {
     /// Joins and starts everything behind the ports. The views of `shared` show what was recovered; replies go to `ports`, which get
     /// their lanes here, all but the last: that one is the process's own, and its lane is given back, for what is to be
@@ -507,7 +491,7 @@ impl Stages {
     ) -> Result<Started, BootError> {
         let (config, clock, views) = (&shared.config, &shared.clock, shared.views.clone());
         let (registry, figures) = (&shared.registry, &shared.metrics.egress);
-        let Rebuilt { recovered, views: found, mut listeners, keeping, led, .. } = rebuilt;
+        let Rebuilt { recovered, views: found, mut listeners, keeping, rings, led, .. } = rebuilt;
         let (last, journal_id) = (recovered.next_sequence - 1, recovered.journal.id());
         let mut archiver = None;
         if let Some(found) = found {
@@ -519,8 +503,9 @@ impl Stages {
         let wait = wait(config);
         let next = recovered.next_sequence;
         let gate = Arc::new(Gate::new(next - 1));
-        let (journal_in, journal_out) = make_ring::<Command>(config.journal_ring_slots, next, wait)?;
-        let (output_in, output_out) = make_ring::<Event>(config.output_ring_slots, 1, wait)?;
+        let (journal_in, journal_out) = ends(rings.journal, next)?;
+        let (output_in, output_out) = ends(rings.output, 1)?;
+        let mut free = rings.inputs.into_iter();
 
         let (mut input_gauges, journal_gauge, output_gauge) =
             (Vec::new(), journal_in.gauge(), output_in.gauge());
@@ -529,7 +514,8 @@ impl Stages {
         let sources = if led.is_some() { lanes::OF_A_TERM } else { LANES };
         let first_source = recovered.report.epoch.wrapping_mul(sources);
         for lane in 0..ports.len() as u32 {
-            let (producer, consumer) = make_ring::<Command>(config.input_ring_slots, 1, wait)?;
+            let ring = free.next().expect("each port has one");
+            let (producer, consumer) = ends(ring, 1)?;
             let reserved = config.input_ring_slots * config.input_ring_reserve_percent as usize / 100;
             let source = first_source + lane + 1;
             input_gauges.push(producer.gauge());
@@ -545,8 +531,8 @@ impl Stages {
         }
         if let Some(led) = led {
             let mut rings = Vec::new();
-            for _ in 0..lanes::MEMBERS {
-                let (producer, consumer) = make_ring::<Command>(config.input_ring_slots, 1, wait)?;
+            for ring in free {
+                let (producer, consumer) = ends(ring, 1)?;
                 inputs.push(consumer);
                 rings.push(producer);
             }

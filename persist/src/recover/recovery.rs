@@ -228,7 +228,8 @@ fn open<M: Machine>(
         EpochMark::Absent | EpochMark::Damaged => 0,
     };
     let epoch = config.term.map_or(marked.max(state.epoch) + 1, |term| term.number);
-    let mut appender = Appender::open(storage.clone(), config, survey, state.end, M::version(), epoch)?;
+    let (end, is_clean) = (state.end, sums.is_some());
+    let mut appender = Appender::open(storage.clone(), config, survey, end, is_clean, M::version(), epoch)?;
     let mut opening = Command::new(OpenEpoch { epoch, reserved: 0 });
     opening.sequence = state.engine.sequence() + 1;
     opening.time_ns = state.engine.time_ns().max(config.opened_at_ns);

@@ -59,7 +59,7 @@ pub fn change<E: From<PersistError>>(
         ..config.clone()
     };
     let engine_version = end.map_or(engine_version, |(header, _)| header.engine_version);
-    let mut appender = Appender::open(storage, &config, &survey, end, engine_version, epoch)?;
+    let mut appender = Appender::open(storage, &config, &survey, end, false, engine_version, epoch)?;
     Ok(appender.append_sides(&entries)?)
 }
 

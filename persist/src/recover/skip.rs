@@ -94,7 +94,7 @@ pub fn skip_in<M: Machine>(
     let epoch = marked.max(walked.epoch) + 1;
     let end = Some((*survey.header(last), walked.end));
     // The record stands in a segment of this version only if the poisoned command does; replay asks for no more.
-    let mut appender = Appender::open(storage, config, &survey, end, M::version(), epoch)?;
+    let mut appender = Appender::open(storage, config, &survey, end, false, M::version(), epoch)?;
     let mut command = Command::new(body);
     command.sequence = walked.end.last.sequence + 1;
     command.time_ns = walked.end.last.time_ns.max(config.opened_at_ns);

@@ -34,12 +34,13 @@ pub(crate) type End = Option<(SegmentHeader, Place)>;
 
 impl Appender {
     /// Begins epoch `epoch` at `end`: marks the epoch, makes what was kept durable, wipes what was not, and sees to a
-    /// segment that bears this version's and mode's mark.
+    /// segment that bears this version's and mode's mark. `is_clean`: this process has written up to `end`, and nothing behind it.
     pub(crate) fn open(
         storage: Arc<dyn Storage>,
         config: &PersistConfig,
         survey: &Survey,
         end: End,
+        is_clean: bool,
         engine_version: u32,
         epoch: u32,
     ) -> Result<Appender, PersistError> {
@@ -51,7 +52,10 @@ impl Appender {
         if survey.epoch != (EpochMark::Known { journal_id: header.journal_id, epoch }) {
             survey::write_epoch(storage.as_ref(), header.journal_id, epoch)?;
         }
-        let mut tail = repair(storage.as_ref(), config, &header, &place, epoch)?;
+        let mut tail = match is_clean {
+            true => Tail::at(header, &place),
+            false => repair(storage.as_ref(), config, &header, &place, epoch)?,
+        };
         let is_ours = header.engine_version == engine_version && header.mode == mode_code(config.mode);
         if !is_ours && tail.last.sequence < header.first_seq {
             // It holds no command, so its successor would bear its name: it is made anew.
