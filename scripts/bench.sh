@@ -20,7 +20,7 @@ for benchmark in "${benchmarks[@]}"; do
   case $benchmark in
     journal) wanted+=(-p ringside-bench-journal) ;;
     hour | history) wanted+=(-p ringside-bench-edge) ;;
-    cluster_ack) wanted+=(-p ringside-rigs -p ringside-gateway --bin ringside) ;;
+    cluster_ack) wanted+=(-p ringside-rigs -p ringside-slow-disk --lib -p ringside-gateway --bin ringside) ;;
     http | fapi | fanout) wanted+=(-p ringside-bench-edge -p ringside-gateway --bin ringside) ;;
     *) wanted+=(-p ringside-bench) ;;
   esac

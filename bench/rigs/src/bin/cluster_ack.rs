@@ -1,9 +1,10 @@
 //! What an acknowledgement costs on three hosts: the same order placed and taken back, one after the other, at one exchange and at three
-//! that agree, each with its data on a disk and in memory, in turns; beside a bare sync of one block. Then how long nobody acknowledges
-//! while the lead is handed over.
+//! that agree, each with its data on this machine's disk, in memory, and on a disk of its own, in turns; beside a bare sync of one block.
+//! Then how long nobody acknowledges while the lead is handed over.
 //!
 //! One machine plays all hosts, so figures are ratios of one run: in memory a sync costs nothing, so three less one there is the round
-//! between the three, and one on disk less one in memory is its sync.
+//! between the three. A disk of its own is memory, and waits that were recorded of the bare sync (`bench/slow_disk`): on one disk three
+//! hosts' syncs wait for each other.
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
@@ -20,7 +21,7 @@ use ringside_rigs::kills::{SYMBOL, now};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::net::SocketAddr;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -30,10 +31,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Placements that are not counted, so that all is warm.
 const WARM: u32 = 200;
+/// Syncs of this machine's disk whose times are drawn from.
+const RECORDED: u32 = 4_000;
 
 #[derive(Parser)]
 struct Arguments {
-    /// Rounds; each of the four is asked once in a round, in another order.
+    /// Rounds; each of the six is asked once in a round, in another order.
     #[arg(long, default_value_t = 30)]
     rounds: u32,
     /// Placements at each in a round.
@@ -160,7 +163,7 @@ async fn place(connection: &mut Connection, key: &str) -> Result<Placed> {
 
 async fn three(program: &Path, folder: &Path) -> Result<Hosts> {
     let data = ["one", "two", "three"].map(|name| folder.join(name));
-    let mut hosts = Hosts::make(program, folder, data, Vec::new())?;
+    let mut hosts = Hosts::make(program, folder, data, Vec::new(), false)?;
     for host in 0..HOSTS {
         hosts.start(host)?;
     }
@@ -168,21 +171,41 @@ async fn three(program: &Path, folder: &Path) -> Result<Hosts> {
     Ok(hosts)
 }
 
-async fn one(folder: &Path) -> Result<Server> {
+async fn one(program: &Path, folder: &Path) -> Result<Server> {
     let settings = [("any_file_system".to_owned(), "true".to_owned())].into();
-    Server::start(&ServerOptions { program: None, folder: Some(folder.to_owned()), settings }).await
+    let (program, folder) = (Some(program.to_owned()), Some(folder.to_owned()));
+    Server::start(&ServerOptions { program, folder, settings }).await
 }
 
-/// Writes and syncs a block so many times.
-fn sync(file: &File, count: u32, taken: &mut Histogram<u64>) -> Result<()> {
+/// A program that is `program` on a disk of its own, on which a sync takes one of `times`.
+fn with_own_disk(program: &Path, folder: &Path, times: &[Duration]) -> Result<PathBuf> {
+    let double = program.with_file_name("libringside_slow_disk.so");
+    ensure!(double.exists(), "{} is missing: build ringside-slow-disk", double.display());
+    let recorded = folder.join("times");
+    let lines: Vec<String> = times.iter().map(|time| time.as_nanos().to_string()).collect();
+    std::fs::write(&recorded, lines.join("\n"))?;
+    let script = folder.join("ringside-with-own-disk");
+    let text = format!(
+        "#!/bin/sh\nSLOW_DISK='{}' LD_PRELOAD='{}' exec '{}' \"$@\"\n",
+        recorded.display(),
+        double.display(),
+        program.display()
+    );
+    std::fs::write(&script, text)?;
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755))?;
+    Ok(script)
+}
+
+/// Writes and syncs a block so many times; how long each took.
+fn sync(file: &File, count: u32) -> Result<Vec<Duration>> {
     let block = [7; 4096];
-    for at in 0..u64::from(count) {
+    let times = (0..u64::from(count)).map(|at| {
         let begun = Instant::now();
         file.write_all_at(&block, at % 256 * 4096)?;
         file.sync_data()?;
-        taken.record(begun.elapsed().as_nanos() as u64)?;
-    }
-    Ok(())
+        Ok(begun.elapsed())
+    });
+    times.collect()
 }
 
 /// Of each time that the lead is handed over the longest time in which no order was acknowledged, at a client of a host that neither gives
@@ -233,15 +256,19 @@ async fn main() -> Result<()> {
     let disk = Folder::new(&arguments.disk, "disk")?;
     let memory = Folder::new(&arguments.memory, "memory")?;
     let program = std::env::current_exe()?.with_file_name("ringside");
-    let mut subjects = vec![
-        Subject::new(Who::One(Box::new(one(&memory.0).await?)), seed).await?,
-        Subject::new(Who::One(Box::new(one(&disk.0).await?)), seed).await?,
-        Subject::new(Who::Three(Box::new(three(&program, &memory.0).await?)), seed).await?,
-        Subject::new(Who::Three(Box::new(three(&program, &disk.0).await?)), seed).await?,
-    ];
     let bare = File::create(disk.0.join("bare"))?;
     bare.set_len(1 << 20)?;
     bare.sync_all()?;
+    let own = Folder::new(&arguments.memory, "own")?;
+    let slow = with_own_disk(&program, &own.0, &sync(&bare, RECORDED)?)?;
+    let mut subjects = vec![
+        Subject::new(Who::One(Box::new(one(&program, &memory.0).await?)), seed).await?,
+        Subject::new(Who::One(Box::new(one(&program, &disk.0).await?)), seed).await?,
+        Subject::new(Who::One(Box::new(one(&slow, &own.0).await?)), seed).await?,
+        Subject::new(Who::Three(Box::new(three(&program, &memory.0).await?)), seed).await?,
+        Subject::new(Who::Three(Box::new(three(&program, &disk.0).await?)), seed).await?,
+        Subject::new(Who::Three(Box::new(three(&slow, &own.0).await?)), seed).await?,
+    ];
     let mut synced = histogram();
     for _ in 0..arguments.rounds {
         let mut order: Vec<usize> = (0..subjects.len()).collect();
@@ -251,25 +278,29 @@ async fn main() -> Result<()> {
         for at in order {
             subjects[at].ask(arguments.orders).await?;
         }
-        sync(&bare, arguments.orders, &mut synced)?;
+        for time in sync(&bare, arguments.orders)? {
+            synced.record(time.as_nanos() as u64)?;
+        }
     }
-    let (gaps, unknown) = transfers(&subjects[3], arguments.transfers).await?;
+    let (gaps, unknown) = transfers(&subjects[5], arguments.transfers).await?;
 
-    let names = ["one, memory", "one, disk", "three, memory", "three, disk"];
+    let names =
+        ["one, memory", "one, disk", "one, own disk", "three, memory", "three, one disk", "three, own disks"];
     let mut rows = vec![("write and sync of 4 KiB", &synced)];
     rows.extend(names.into_iter().zip(subjects.iter().map(|subject| &subject.taken)));
     let mut text = heading("ringside-rigs");
     writeln!(text, "{} rounds of {} placements at each, in turns\n", arguments.rounds, arguments.orders)?;
     text += &percentile_table(&rows, Unit::Microseconds);
     let at = |histogram: &Histogram<u64>, percentile| histogram.value_at_quantile(percentile) as f64 / 1e3;
-    let [one_memory, one_disk, three_memory, three_disk] =
+    let [one_memory, _, one_disk, three_memory, three_shared, three_disks] =
         std::array::from_fn(|index| &subjects[index].taken);
     let sync = at(&synced, 0.5);
     let round = at(three_memory, 0.5) - at(one_memory, 0.5);
-    let waits = at(three_disk, 0.5) - at(one_memory, 0.5);
+    let [waits, shared] = [three_disks, three_shared].map(|three| at(three, 0.5) - at(one_memory, 0.5));
     writeln!(
         text,
-        "\nat the median: a bare sync {sync:.0} us, the round between three {round:.0} us; three on disk wait {waits:.0} us"
+        "\nat the median: a bare sync {sync:.0} us, the round between three {round:.0} us; three on disks of their own wait {waits:.0} us, on \
+         this machine's one disk {shared:.0} us"
     )?;
     let gap = report::median(&gaps);
     let longest = gaps.iter().copied().fold(0.0, f64::max);
@@ -285,9 +316,9 @@ async fn main() -> Result<()> {
         foreign.percent()
     )?;
     let mut bars = Bars::default();
-    bars.at_most("three on disk / (bare sync + round), p50".to_owned(), waits / (sync + round), 1.35);
-    let tails = [three_disk, one_disk].map(|taken| at(taken, 0.999));
-    bars.at_most("three on disk / one on disk, p99.9".to_owned(), tails[0] / tails[1], 1.0);
+    bars.at_most("three, own disks / (bare sync + round), p50".to_owned(), waits / (sync + round), 1.35);
+    let tails = [three_disks, one_disk].map(|taken| at(taken, 0.999));
+    bars.at_most("three, own disks / one, own disk, p99.9".to_owned(), tails[0] / tails[1], 1.0);
     bars.at_most("lead handed over, ms, median".to_owned(), gap, 50.0);
     bars.at_most("unknown outcomes while it is".to_owned(), f64::from(unknown), 0.0);
     text += &bars.table();

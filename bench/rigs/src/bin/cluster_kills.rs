@@ -180,7 +180,7 @@ async fn run(arguments: &Arguments, seed: u64) -> Result<()> {
     ];
     let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
     let program = std::env::current_exe()?.with_file_name("ringside");
-    let mut hosts = Hosts::make(&program, &folder.0, data, settings)?;
+    let mut hosts = Hosts::make(&program, &folder.0, data, settings, true)?;
     let result = Venue::open(arguments, seed, &mut hosts).await;
     let result = match result {
         Ok(venue) => venue.rounds(arguments, seed, &faults, &mut hosts).await,
@@ -649,7 +649,7 @@ impl Happening<'_> {
                 let whose = if self.below(3) == 0 { other } else { leader };
                 let from = self.field.now();
                 for host in (0..HOSTS).filter(|host| *host != whose) {
-                    self.hosts.relays.set_both(whose, host, Flow::Cut);
+                    self.hosts.relays().set_both(whose, host, Flow::Cut);
                 }
                 if whose == leader {
                     let outage = self.taken_over(from, leader).await?;
@@ -658,21 +658,21 @@ impl Happening<'_> {
                     self.some(20).await.context("with a follower cut off")?;
                 }
                 self.rest(0, 1_000).await;
-                self.hosts.relays.open_all();
+                self.hosts.relays().open_all();
             }
             Fault::Partial => {
                 let (one, two) = [(leader, other), (other, third)][self.below(2) as usize];
-                self.hosts.relays.set_both(one, two, Flow::Cut);
+                self.hosts.relays().set_both(one, two, Flow::Cut);
                 self.rest(0, 1_000).await;
                 self.some(20).await.context("while two do not reach each other")?;
-                self.hosts.relays.open_all();
+                self.hosts.relays().open_all();
             }
             Fault::OneWay => {
                 let (from, to) = [(leader, other), (other, leader), (other, third)][self.below(3) as usize];
-                self.hosts.relays.set(from, to, Flow::Silent);
+                self.hosts.relays().set(from, to, Flow::Silent);
                 self.rest(0, 1_500).await;
                 self.some(20).await.context("while one does not hear another")?;
-                self.hosts.relays.open_all();
+                self.hosts.relays().open_all();
             }
             Fault::DiskFull => self.disk_full(leader).await?,
             Fault::DiskLost => {

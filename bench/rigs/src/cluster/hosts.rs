@@ -35,19 +35,21 @@ pub struct Hosts {
     terms: BTreeMap<u64, usize>,
     /// Where each answers clients.
     pub addresses: [SocketAddr; HOSTS],
-    /// Between them.
-    pub relays: Relays,
+    /// Between them, where they are to be cut off from each other.
+    relays: Option<Relays>,
     /// How often each was started.
     pub lives: Rc<[Cell<u32>; HOSTS]>,
 }
 
 impl Hosts {
-    /// Makes three members below `folder`; their data lies in `data`.
+    /// Makes three members below `folder`; their data lies in `data`. `is_relayed`: connections between them go through relays of this
+    /// process.
     pub fn make(
         program: &Path,
         folder: &Path,
         data: [PathBuf; HOSTS],
         settings: Vec<(String, String)>,
+        is_relayed: bool,
     ) -> Result<Hosts> {
         let listeners = (0..2 * HOSTS).map(|_| TcpListener::bind("127.0.0.1:0"));
         let listeners = listeners.collect::<Result<Vec<_>, _>>()?;
@@ -67,7 +69,7 @@ impl Hosts {
             heard: [0; HOSTS],
             terms: BTreeMap::new(),
             addresses,
-            relays: Relays::start(listen)?,
+            relays: if is_relayed { Some(Relays::start(listen)?) } else { None },
             lives: Rc::default(),
         };
         let mut keys = Vec::new();
@@ -76,7 +78,7 @@ impl Hosts {
             keys.push(said(hosts.command(host).arg("mirror-key"))?.trim().to_owned());
         }
         for host in 0..HOSTS {
-            let reached = hosts.relays.addresses[host];
+            let reached = hosts.relays.as_ref().map_or(listen, |relays| relays.addresses[host]);
             let members = (0..HOSTS).map(|to| format!("{}@{}={}", to + 1, reached[to], keys[to]));
             hosts.members[host] = members.collect::<Vec<_>>().join(",");
         }
@@ -84,6 +86,11 @@ impl Hosts {
             hosts.init(host)?;
         }
         Ok(hosts)
+    }
+
+    /// Between them.
+    pub fn relays(&self) -> &Relays {
+        self.relays.as_ref().expect("they were made to be cut off from each other")
     }
 
     /// `cluster init`, as the runbook has it.
