@@ -265,3 +265,64 @@ impl Settled for Link {
         self.gate.get().map_or_else(EventSum::default, |gate| gate.told())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::segment::DATA_START;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use zerocopy::FromZeros;
+
+    fn batch(header: &SegmentHeader, block: u64, last: Sequence) -> Placed<'_> {
+        let start = DATA_START + 4096 * block;
+        Placed { header, start, bytes: Some(&[7; 4096]), end: start + 4096, last }
+    }
+
+    fn at(block: u64) -> Position {
+        Position { segment: 1, offset: DATA_START + 4096 * block }
+    }
+
+    #[test]
+    fn a_batch_waits_for_the_engine_and_not_for_the_disk() {
+        let woken = Arc::new(AtomicU32::new(0));
+        let wakes = woken.clone();
+        let link = Link::new(Box::new(move || _ = wakes.fetch_add(1, Ordering::Relaxed)), at(0), 1);
+        let header = SegmentHeader { number: 1, segment_len: 1 << 20, ..SegmentHeader::new_zeroed() };
+        let gate = Arc::new(Gate::new(4));
+        link.moves(gate.clone(), Arc::new(JournalStatus::new(1 << 20, at(0), Default::default())));
+        link.begun(&batch(&header, 0, 5));
+        assert!(link.waits_for_engine(), "nobody says how far the engine is");
+        let applied = Arc::new(Applied::new(4));
+        link.goes_by(applied.clone());
+        assert!(link.waits_for_engine() && link.take().1.is_empty(), "the engine may yet die of command 5");
+        applied.set(5);
+        link.begun(&batch(&header, 1, 6));
+        let (until, taken) = link.take();
+        assert_eq!((until, taken.len(), link.local()), (at(1), 1, at(0)), "no disk has it yet");
+        assert!(link.waits_for_engine(), "command 6 is not applied");
+        // The others have it: it is shown, and files are not read so far.
+        link.agree(at(1), 5);
+        let status = link.status.get().unwrap();
+        assert_eq!((gate.written(), gate.durable(), status.shown()), (5, 5, at(0)));
+        link.stored(5);
+        link.synced(&batch(&header, 0, 5));
+        assert_eq!((gate.durable(), link.local()), (5, at(1)));
+        applied.set(6);
+        assert_eq!(link.take().0, at(2));
+        assert_eq!(woken.load(Ordering::Relaxed), 3);
+    }
+
+    #[test]
+    fn what_memory_has_no_room_for_is_read_from_the_file_once_it_is_there() {
+        let link = Link::new(Box::new(|| ()), at(0), 1);
+        link.goes_by(Arc::new(Applied::new(9)));
+        let header = SegmentHeader { number: 1, segment_len: 1 << 20, ..SegmentHeader::new_zeroed() };
+        link.begun(&Placed { bytes: None, ..batch(&header, 0, 5) });
+        link.begun(&batch(&header, 1, 6));
+        assert!(link.take().1.is_empty() && !link.waits_for_engine());
+        link.synced(&batch(&header, 0, 5));
+        let (until, taken) = link.take();
+        let has_bytes: Vec<bool> = taken.iter().map(|given| given.bytes.is_some()).collect();
+        assert_eq!((until, has_bytes), (at(2), vec![false, true]));
+    }
+}
