@@ -724,7 +724,7 @@ impl Part<'_> {
         let (upstream, lanes, writes) = (running.clone(), self.lanes.clone(), self.writes.clone());
         let led = Led { term, link, files, taken, upstream, lanes, writes };
         // It panics where it was said why.
-        let rings = rings.join().map_err(|_| BootError::Lost)??;
+        let rings = Box::new(rings.join().map_err(|_| BootError::Lost)??);
         match super::lead(front, Origin::Followed(followed, keeping, rings, &led), role, out, ready) {
             Err(BootError::Lost) => Ok(()),
             Err(_) if led.link.is_lost() && running.told().failure.is_none() => Ok(()),

@@ -302,7 +302,7 @@ pub(super) enum Origin<'a> {
     /// With what lies in its data folder, which is taken, or with nothing.
     Disk(Lock),
     /// As the leader of a cluster, with the engine that has followed the journal to its end, what keeps events for user streams, and rings.
-    Followed(Box<Followed<Engine, Shown>>, Running, Rings, &'a Led),
+    Followed(Box<Followed<Engine, Shown>>, Running, Box<Rings>, &'a Led),
 }
 
 /// What the leader of a cluster has of its membership.
@@ -355,7 +355,7 @@ impl<'a> Rebuilt<'a> {
         match origin {
             Origin::Disk(taken) => Rebuilt::from_disk(shared, taken, begun),
             Origin::Followed(followed, keeping, rings, led) => {
-                Rebuilt::take_over(shared, *followed, (keeping, rings), led, begun)
+                Rebuilt::take_over(shared, *followed, (keeping, *rings), led, begun)
             }
         }
     }
