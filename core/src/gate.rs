@@ -51,7 +51,7 @@ impl Gate {
         self.doorbell.ring();
     }
 
-    /// The journaller has synced everything up to `sequence`, which it has published as written before.
+    /// Everything up to `sequence` is synced; in a cluster, agreed on. It was published as written before.
     pub fn publish_durable(&self, sequence: Sequence) {
         debug_assert!(sequence >= self.durable() && sequence <= self.written());
         // Release: partner of the Acquire in `durable`.

@@ -523,7 +523,7 @@ impl Log {
         for Given { header, start, bytes, .. } in given {
             self.find_in_files(Position { segment: header.number, offset: start }, &mut found)?;
             if let Some(bytes) = bytes {
-                self.find(header, bytes, &mut found)?;
+                self.find(header, bytes, true, &mut found)?;
             }
         }
         self.find_in_files(until, &mut found)?;
@@ -550,15 +550,16 @@ impl Log {
             let name = header.name();
             let bytes =
                 read(self.storage.as_ref(), &name, offset..limit).map_err(PersistError::io("read", &name))?;
-            self.find(header, bytes, found)?;
+            self.find(header, bytes, false, found)?;
         }
     }
 
-    /// The batches that `bytes` are, next in the segment of `header`.
+    /// The batches that `bytes` are, next in the segment of `header`; `is_fresh`: as they were just made.
     fn find(
         &mut self,
         header: SegmentHeader,
         bytes: Buffer,
+        is_fresh: bool,
         found: &mut Vec<Found>,
     ) -> Result<(), PersistError> {
         let (before, mut at) = self.lent();
@@ -570,6 +571,9 @@ impl Log {
         }
         let (start, len) = (at.offset, bytes.len());
         let mut reader = Reader::of_bytes(header, at, bytes, len);
+        if is_fresh {
+            reader.trust_digests();
+        }
         let (mut ends, mut members) = (Vec::new(), None);
         loop {
             let class = match reader.step()? {

@@ -192,6 +192,38 @@ const BLOCK: usize = BLOCK_LEN;
 const START: usize = DATA_START as usize;
 
 /// All that a batch says of itself can be right: what is before it was another.
+/// Where a reader that takes digests on trust ends, and whether it takes everything.
+fn trusting(bytes: &[u8]) -> (Place, bool) {
+    let place = Place::start_of(&header());
+    let mut buffer = Buffer::zeroed(bytes.len() - DATA_START as usize);
+    buffer.copy_from_slice(&bytes[DATA_START as usize..]);
+    let len = buffer.len();
+    let mut reader = Reader::of_bytes(header(), place, buffer, len);
+    reader.trust_digests();
+    loop {
+        match reader.step().unwrap() {
+            Step::Record(_) => {}
+            Step::End => return (reader.place(), true),
+            Step::Bad(_) => return (reader.place(), false),
+        }
+    }
+}
+
+#[test]
+fn who_takes_digests_on_trust_comes_to_the_same_place_and_still_finds_a_flipped_bit() {
+    let mut bytes = segment();
+    let (_, _, place) = told(&bytes, false);
+    assert_eq!(trusting(&bytes), (place, true));
+    let mut random = Random::new(11);
+    for _ in 0..200 {
+        let at = DATA_START as usize + random.below(LEN - DATA_START) as usize;
+        let bit = 1 << random.below(8);
+        bytes[at] ^= bit;
+        assert!(!trusting(&bytes).1, "byte {at}");
+        bytes[at] ^= bit;
+    }
+}
+
 #[test]
 fn a_batch_that_followed_others_is_not_taken_for_the_next() {
     let (own, other) = (life(1, 1, &[20, 20, 20]), life(1, 2, &[20, 20, 20]));
