@@ -1,6 +1,7 @@
 //! What an acknowledgement costs on three hosts: the same order placed and taken back, one after the other, at one exchange and at three
 //! that agree, each with its data on this machine's disk, in memory, and on a disk of its own, in turns; beside a bare sync of one block.
-//! Then how long nobody acknowledges while the lead is handed over.
+//! Then how far behind the leader's acknowledgement a follower shows an order, and how long nobody acknowledges while the lead is handed
+//! over.
 //!
 //! One machine plays all hosts, so figures are ratios of one run: in memory a sync costs nothing, so three less one there is the round
 //! between the three. A disk of its own is memory, and waits that were recorded of the bare sync (`bench/slow_disk`): on one disk three
@@ -42,6 +43,9 @@ struct Arguments {
     /// Placements at each in a round.
     #[arg(long, default_value_t = 100)]
     orders: u32,
+    /// Orders that a follower is asked for.
+    #[arg(long, default_value_t = 1_000)]
+    shown: u32,
     /// Times that the lead is handed over.
     #[arg(long, default_value_t = 12)]
     transfers: u32,
@@ -208,6 +212,28 @@ fn sync(file: &File, count: u32) -> Result<Vec<Duration>> {
     times.collect()
 }
 
+/// How long after the leader's acknowledgement a follower shows each of so many orders: it is asked again and again.
+async fn lags(subject: &mut Subject, count: u32) -> Result<Histogram<u64>> {
+    let Who::Three(hosts) = &subject.who else { unreachable!("it is asked of three") };
+    let leader = hosts.leader().await?;
+    let mut of_leader = Connection::open(hosts.addresses[leader]).await?;
+    let mut of_follower = Connection::open(hosts.addresses[(leader + 1) % HOSTS]).await?;
+    let mut lags = histogram();
+    for _ in 0..count {
+        let Placed::Acknowledged(id, _) = place(&mut of_leader, &subject.key).await? else {
+            bail!("nobody acknowledges");
+        };
+        let begun = Instant::now();
+        let look = api::request("GET", &format!("/spot/orders/{id}"), &subject.key, None);
+        while of_follower.call(&look).await?.status != 200 {
+            ensure!(begun.elapsed() < Duration::from_secs(5), "a follower does not show order {id}");
+        }
+        lags.record(begun.elapsed().as_nanos() as u64)?;
+        take_back(&mut of_leader, &subject.key, &id).await?;
+    }
+    Ok(lags)
+}
+
 /// Of each time that the lead is handed over the longest time in which no order was acknowledged, at a client of a host that neither gives
 /// nor takes it; and how many outcomes were unknown.
 async fn transfers(subject: &Subject, count: u32) -> Result<(Vec<f64>, u32)> {
@@ -282,12 +308,14 @@ async fn main() -> Result<()> {
             synced.record(time.as_nanos() as u64)?;
         }
     }
+    let lags = lags(&mut subjects[5], arguments.shown).await?;
     let (gaps, unknown) = transfers(&subjects[5], arguments.transfers).await?;
 
     let names =
         ["one, memory", "one, disk", "one, own disk", "three, memory", "three, one disk", "three, own disks"];
     let mut rows = vec![("write and sync of 4 KiB", &synced)];
     rows.extend(names.into_iter().zip(subjects.iter().map(|subject| &subject.taken)));
+    rows.push(("a follower shows it later", &lags));
     let mut text = heading("ringside-rigs");
     writeln!(text, "{} rounds of {} placements at each, in turns\n", arguments.rounds, arguments.orders)?;
     text += &percentile_table(&rows, Unit::Microseconds);
@@ -319,6 +347,7 @@ async fn main() -> Result<()> {
     bars.at_most("three, own disks / (bare sync + round), p50".to_owned(), waits / (sync + round), 1.35);
     let tails = [three_disks, one_disk].map(|taken| at(taken, 0.999));
     bars.at_most("three, own disks / one, own disk, p99.9".to_owned(), tails[0] / tails[1], 1.0);
+    bars.at_most("a follower shows it later, ms, p99".to_owned(), at(&lags, 0.99) / 1e3, 1.0);
     bars.at_most("lead handed over, ms, median".to_owned(), gap, 50.0);
     bars.at_most("unknown outcomes while it is".to_owned(), f64::from(unknown), 0.0);
     text += &bars.table();
