@@ -84,6 +84,25 @@ pub(crate) struct Found {
     pub(crate) change: Option<ConfChangeV2>,
 }
 
+/// Fewer are written one by one: so many syncs cost what the two of the mark do.
+const FEW: usize = 4;
+/// Bytes of batches that are written with one sync, unless one alone is longer.
+const TOGETHER: usize = 1 << 20;
+
+/// What was read of a segment for entries that follow each other.
+struct Near {
+    segment: u64,
+    start: u64,
+    bytes: Buffer,
+}
+
+impl Near {
+    fn holds(&self, segment: u64, range: Range<u64>) -> bool {
+        let end = self.start + self.bytes.len() as u64;
+        segment == self.segment && self.start <= range.start && range.end <= end
+    }
+}
+
 /// A batch of this member as the leader, while its own disk takes it.
 struct Underway {
     index: u64,
@@ -383,8 +402,8 @@ impl Log {
     /// Makes entries durable, in the place of whatever others stand there.
     ///
     /// Errors: they do not follow; the disk.
-    pub(crate) fn append(&mut self, entries: &[Entry]) -> Result<(), PersistError> {
-        for entry in entries {
+    pub(crate) fn append(&mut self, mut entries: &[Entry]) -> Result<(), PersistError> {
+        while let Some(entry) = entries.first() {
             if let Some(at) = self.ahead.pop_front() {
                 assert_eq!(
                     (self.last() + 1, u64::from(at.term)),
@@ -392,62 +411,88 @@ impl Log {
                     "a leader's own batches are taken up in turn"
                 );
                 self.entries.push_back(at);
+                entries = &entries[1..];
                 continue;
             }
             if entry.index <= self.last() {
                 self.cut(entry.index - 1)?;
             }
             assert_eq!(entry.index, self.last() + 1, "entries come in turn");
-            self.write(entry).map_err(|error| match error {
+            let (together, rest) = entries.split_at(together(entries));
+            self.write(together).map_err(|error| match error {
                 CopyError::Persist(error) => error,
                 error => PersistError::Member {
                     reason: format!("batch {} of term {} is not taken: {error}", entry.index, entry.term),
                 },
             })?;
+            entries = rest;
         }
         Ok(())
     }
 
-    fn write(&mut self, entry: &Entry) -> Result<(), CopyError> {
+    /// What is behind that place goes at the next opening, durably.
+    fn mark_cut(&mut self, position: Option<Position>) -> Result<(), PersistError> {
+        self.vote.cut = position;
+        vote::write(self.storage.as_ref(), &self.vote)
+    }
+
+    /// Writes entries that [`together`] puts together, with one sync. A seal says that batches before it were durable, which is true of the
+    /// disk that it was made for: where several are written at once they go as if they were cut, should this not come to its end.
+    fn write(&mut self, entries: &[Entry]) -> Result<(), CopyError> {
+        let [entry, ..] = entries else { return Ok(()) };
         let is_change = entry.entry_type != EntryType::EntryNormal;
         let made = if entry.data.is_empty() && !is_change { Some(self.first_of(entry)?) } else { None };
-        let (block, data) = match &made {
+        let (block, first) = match &made {
             Some(Found { context, data, .. }) => (&context[..], &data[..]),
             None => Whole::of(entry).ok_or_else(|| CopyError::Unfit("its context".to_owned()))?.parts(),
         };
-        if !data.len().is_multiple_of(BLOCK_LEN) {
-            return Err(CopyError::Unfit("its bytes are not whole blocks".to_owned()));
+        let is_marked = entries.len() > 1;
+        if is_marked {
+            let end = self.copier.end.as_ref();
+            let position =
+                end.map(|end| Position { segment: end.current.header.number, offset: end.place.offset });
+            self.mark_cut(Some(position.unwrap_or(Position { segment: 1, offset: 0 })))?;
         }
         if !block.is_empty() {
             let number = self.copier.end.as_ref().map_or(0, |end| end.current.header.number) + 1;
             self.copier.begin(self.vote.cluster, number, block, None)?;
         }
+        let batches = || std::iter::once(first).chain(entries[1..].iter().map(|entry| &entry.data[..]));
+        if !batches().all(|batch| batch.len().is_multiple_of(BLOCK_LEN)) {
+            return Err(CopyError::Unfit("its bytes are not whole blocks".to_owned()));
+        }
         let begun = self.status.flush_begins();
-        let mut bytes = Buffer::zeroed(data.len());
-        bytes.copy_from_slice(data);
-        let mut members = None;
-        self.copier.write(bytes, data.len(), |whole| {
-            let place = &whole.place;
-            if (place.index, u64::from(place.epoch)) != (entry.index, entry.term) {
-                return Err(format!(
-                    "its seal says that it is batch {} of term {}",
-                    place.index, place.epoch
-                ));
+        let len = batches().map(<[u8]>::len).sum();
+        let (mut bytes, mut filled) = (Buffer::zeroed(len), 0);
+        for batch in batches() {
+            bytes[filled..filled + batch.len()].copy_from_slice(batch);
+            filled += batch.len();
+        }
+        let (mut members, mut ends) = (None, Vec::new());
+        self.copier.write(bytes, len, |whole| {
+            let found = whole.ends.iter().map(|end| (end.index, u64::from(end.epoch)));
+            if !found.clone().eq(entries.iter().map(|entry| (entry.index, entry.term))) {
+                let found: Vec<_> = found.collect();
+                return Err(format!("seals say that these are the batches and terms {found:?}"));
             }
             if whole.members.is_some() != is_change {
                 return Err("it is a change of members and is not, as one looks at it".to_owned());
             }
-            members = whole.members.clone();
+            (members, ends) = (whole.members.clone(), whole.ends.clone());
             Ok(())
         })?;
-        let Some(End { current, place }) = &self.copier.end else { unreachable!("it was written to") };
-        let at = At::of(&current.header, place);
+        if is_marked {
+            self.mark_cut(None)?;
+        }
+        let Some(End { current, .. }) = &self.copier.end else { unreachable!("it was written to") };
+        self.entries.extend(ends.iter().map(|end| At::of(&current.header, end)));
         self.headers.insert(current.header.number, current.header);
-        self.status.flush_ends(at.position(), data.len() as u64, current.header.segment_len, begun, None);
-        self.entries.push_back(at);
         if let Some(members) = members {
             self.changes.insert(entry.index, members);
         }
+        let segment_len = current.header.segment_len;
+        let end = self.at(self.last()).map(|at| at.position()).expect("it was written");
+        self.status.flush_ends(end, len as u64, segment_len, begun, None);
         Ok(())
     }
 
@@ -483,12 +528,10 @@ impl Log {
         assert!(self.ahead.is_empty(), "a leader's batches are not cut");
         let at = self.at(index);
         let position = at.map_or(Position { segment: 1, offset: 0 }, |at| at.position());
-        self.vote.cut = Some(position);
-        vote::write(self.storage.as_ref(), &self.vote)?;
+        self.mark_cut(Some(position))?;
         self.copier.end = None;
         cut_at(self.storage.as_ref(), position)?;
-        self.vote.cut = None;
-        vote::write(self.storage.as_ref(), &self.vote)?;
+        self.mark_cut(None)?;
         self.entries.truncate((index - self.base) as usize);
         self.changes.split_off(&(index + 1));
         self.headers.retain(|number, _| *number <= position.segment && position.offset > 0);
@@ -621,16 +664,15 @@ impl Log {
         Ok(())
     }
 
-    /// The entry of batch `index`, with its bytes where they are wanted.
-    fn entry(&self, index: u64, with_bytes: bool) -> Result<Entry, raft::Error> {
+    /// The entry of batch `index`, with its bytes where they are wanted: in `near`, or read into it with those of the batches that follow in
+    /// its segment, up to batch `last`.
+    fn entry(&self, index: u64, last: u64, near: Option<&mut Near>) -> Result<Entry, raft::Error> {
         let gone = || raft::Error::Store(StorageError::Compacted);
         let at = self.at(index).ok_or_else(gone)?;
         let is_change = self.changes.contains_key(&index);
         let entry_type = if is_change { EntryType::EntryConfChangeV2 } else { EntryType::EntryNormal };
         let mut entry = Entry { index, term: u64::from(at.term), entry_type, ..Entry::default() };
-        if !with_bytes {
-            return Ok(entry);
-        }
+        let Some(near) = near else { return Ok(entry) };
         let underway = self.underway.front().and_then(|first| index.checked_sub(first.index));
         if let Some(Underway { block, batch, .. }) = underway.map(|place| &self.underway[place as usize]) {
             Whole { block, batch }.put(&mut entry);
@@ -643,10 +685,22 @@ impl Log {
             _ => DATA_START,
         };
         let name = header.name();
-        match read(self.storage.as_ref(), &name, start..at.end) {
-            Ok(bytes) => {
+        let filled = match near.holds(at.segment, start..at.end) {
+            true => Ok(()),
+            false => {
+                let fits = |next: &At| next.segment == at.segment && next.end - start <= TOGETHER as u64;
+                let together = (index + 1..=last.min(self.durable())).map_while(|next| self.at(next));
+                let end = together.take_while(fits).last().map_or(at.end, |last| last.end);
+                read(self.storage.as_ref(), &name, start..end)
+                    .map(|bytes| *near = Near { segment: at.segment, start, bytes })
+            }
+        };
+        match filled {
+            Ok(()) => {
                 let block = if start == DATA_START { &header.encode()[..BLOCK_LEN] } else { &[] };
-                Whole { block, batch: &bytes }.put(&mut entry);
+                let from = (start - near.start) as usize;
+                let batch = &near.bytes[from..from + (at.end - start) as usize];
+                Whole { block, batch }.put(&mut entry);
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 // It went with its segment, and so did what is before it.
@@ -690,8 +744,9 @@ impl raft::Storage for Log {
         let most = max_size.into().unwrap_or(u64::MAX);
         let with_bytes = context.can_async();
         let (mut entries, mut size) = (Vec::new(), 0);
+        let mut near = Near { segment: 0, start: 0, bytes: Buffer::zeroed(0) };
         for index in low..high {
-            let entry = self.entry(index, with_bytes)?;
+            let entry = self.entry(index, high - 1, with_bytes.then_some(&mut near))?;
             size += (entry.data.len() + entry.context.len()) as u64;
             if size > most && !entries.is_empty() {
                 break;
@@ -774,6 +829,20 @@ impl<'a> Whole<'a> {
 
 fn first_block(header: &SegmentHeader) -> Bytes {
     Bytes::copy_from_slice(&header.encode()[..BLOCK_LEN])
+}
+
+/// How many of these entries are written with one sync: those that follow each other in a segment, about a megabyte of them, or one.
+fn together(entries: &[Entry]) -> usize {
+    let is_plain = |entry: &Entry| entry.entry_type == EntryType::EntryNormal && !entry.data.is_empty();
+    let mut len = 0;
+    let count = entries.iter().enumerate().take_while(|(at, entry)| {
+        len += entry.data.len();
+        is_plain(entry) && (*at == 0 || entry.context.is_empty()) && len <= TOGETHER
+    });
+    match count.count() {
+        few if few < FEW => 1,
+        count => count,
+    }
 }
 
 /// Bytes of a file, whole blocks.

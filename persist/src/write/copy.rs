@@ -213,6 +213,8 @@ impl Copier {
 /// Batches that were read to their end.
 pub(crate) struct Whole {
     pub(crate) place: Place,
+    /// Where each of them ends.
+    pub(crate) ends: Vec<Place>,
     /// The members that the last change among them leads to.
     pub(crate) members: Option<Members>,
 }
@@ -221,13 +223,14 @@ pub(crate) struct Whole {
 ///
 /// Errors: something does not count; no batch ends there.
 pub(crate) fn whole_batches(reader: &mut Reader, header: &SegmentHeader) -> Result<Whole, CopyError> {
-    let mut members = None;
+    let (mut members, mut ends) = (None, Vec::new());
     let bad = loop {
         match reader.step()? {
-            Step::Record(record) if record.class() == Class::Side => {
-                members = Members::of_entry(&record.side()).or(members);
-            }
-            Step::Record(_) => {}
+            Step::Record(record) => match record.class() {
+                Class::Side => members = Members::of_entry(&record.side()).or(members),
+                Class::Seal => ends.push(reader.place()),
+                _ => {}
+            },
             Step::End => break None,
             Step::Bad(bad) => break Some(bad),
         }
@@ -245,5 +248,5 @@ pub(crate) fn whole_batches(reader: &mut Reader, header: &SegmentHeader) -> Resu
             next.offset, header.number
         )));
     }
-    Ok(Whole { place: next, members })
+    Ok(Whole { place: next, ends, members })
 }
