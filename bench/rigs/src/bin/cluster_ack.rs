@@ -1,7 +1,7 @@
 //! What an acknowledgement costs on three hosts: the same order placed and taken back, one after the other, at one exchange and at three
 //! that agree, each with its data on this machine's disk, in memory, and on a disk of its own, in turns; beside a bare sync of one block.
-//! Then how far behind the leader's acknowledgement a follower shows an order, and how long nobody acknowledges while the lead is handed
-//! over.
+//! Then how far behind the leader's acknowledgement a follower shows an order, how long one that was away takes to have everything again,
+//! beside an exchange alone that recovers as much, and how long nobody acknowledges while the lead is handed over.
 //!
 //! One machine plays all hosts, so figures are ratios of one run: in memory a sync costs nothing, so three less one there is the round
 //! between the three. A disk of its own is memory, and waits that were recorded of the bare sync (`bench/slow_disk`): on one disk three
@@ -16,7 +16,7 @@ use ringside_load::api::{self, OrderAnswer};
 use ringside_load::connection::Connection;
 use ringside_load::server::{Server, ServerOptions};
 use ringside_rigs::cluster::HOSTS;
-use ringside_rigs::cluster::hosts::Hosts;
+use ringside_rigs::cluster::hosts::{Hosts, PATIENCE};
 use ringside_rigs::kills::enter;
 use ringside_rigs::kills::{SYMBOL, now};
 use std::fmt::Write as _;
@@ -46,6 +46,9 @@ struct Arguments {
     /// Orders that a follower is asked for.
     #[arg(long, default_value_t = 1_000)]
     shown: u32,
+    /// Seconds of load through which a follower is away.
+    #[arg(long, default_value_t = 30)]
+    away: u64,
     /// Times that the lead is handed over.
     #[arg(long, default_value_t = 12)]
     transfers: u32,
@@ -234,6 +237,60 @@ async fn lags(subject: &mut Subject, count: u32) -> Result<Histogram<u64>> {
     Ok(lags)
 }
 
+/// Places orders and takes them back on several connections at once, as fast as they are acknowledged.
+async fn load(address: SocketAddr, key: &str, seconds: u64) -> Result<()> {
+    let end = Instant::now() + Duration::from_secs(seconds);
+    let one = |_| async move {
+        let mut connection = Connection::open(address).await?;
+        while Instant::now() < end {
+            match place(&mut connection, key).await? {
+                Placed::Acknowledged(id, _) => take_back(&mut connection, key, &id).await?,
+                Placed::Refused | Placed::Unknown => bail!("nobody acknowledges"),
+            }
+        }
+        Ok(())
+    };
+    futures_util::future::try_join_all((0..32).map(one)).await.map(drop)
+}
+
+/// Commands a second of a follower that comes back after so long under load: from the first that it gets to the leader's last.
+async fn catch_up(subject: &mut Subject, seconds: u64) -> Result<(u64, f64)> {
+    let Who::Three(hosts) = &mut subject.who else { unreachable!("it is asked of three") };
+    let leader = hosts.leader().await?;
+    let away = (leader + 1) % HOSTS;
+    let before = hosts.sequence(away).await.context("it answers")?;
+    hosts.kill(away)?;
+    load(hosts.addresses[leader], &subject.key, seconds).await?;
+    let through = hosts.sequence(leader).await.context("it answers")?;
+    let started = Instant::now();
+    hosts.start(away)?;
+    // The leader calls it again after a pause.
+    let mut begun = None;
+    loop {
+        let sequence = hosts.sequence(away).await.unwrap_or(0);
+        if sequence > before {
+            begun.get_or_insert_with(|| (sequence, Instant::now()));
+        }
+        match begun {
+            Some((first, begun)) if sequence >= through => {
+                return Ok((through - before, (through - first) as f64 / begun.elapsed().as_secs_f64()));
+            }
+            _ => ensure!(started.elapsed() < PATIENCE, "it does not come to {through}"),
+        }
+        tokio::time::sleep(Duration::from_micros(500)).await;
+    }
+}
+
+/// The same of an exchange alone that is killed after so long under load: from the start of its process to when it runs.
+async fn recovery(subject: &mut Subject, seconds: u64) -> Result<(u64, f64)> {
+    let Who::One(server) = &mut subject.who else { unreachable!("it is asked of one") };
+    load(server.address, &subject.key, seconds).await?;
+    server.kill()?;
+    let took = server.restart().await?;
+    let (commands, _) = server.recovered()?;
+    Ok((commands, commands as f64 / took.as_secs_f64()))
+}
+
 /// Of each time that the lead is handed over the longest time in which no order was acknowledged, at a client of a host that neither gives
 /// nor takes it; and how many outcomes were unknown.
 async fn transfers(subject: &Subject, count: u32) -> Result<(Vec<f64>, u32)> {
@@ -310,6 +367,8 @@ async fn main() -> Result<()> {
     }
     let lags = lags(&mut subjects[5], arguments.shown).await?;
     let (gaps, unknown) = transfers(&subjects[5], arguments.transfers).await?;
+    let (behind, caught_up) = catch_up(&mut subjects[4], arguments.away).await?;
+    let (alone, recovered) = recovery(&mut subjects[1], arguments.away / 2).await?;
 
     let names =
         ["one, memory", "one, disk", "one, own disk", "three, memory", "three, one disk", "three, own disks"];
@@ -340,6 +399,10 @@ async fn main() -> Result<()> {
     )?;
     writeln!(
         text,
+        "one that was {behind} commands behind got them at {caught_up:.0} a second, one alone recovered {alone} at {recovered:.0}"
+    )?;
+    writeln!(
+        text,
         "other processes, the exchanges among them, used {:.1} % of the machine\n",
         foreign.percent()
     )?;
@@ -348,6 +411,7 @@ async fn main() -> Result<()> {
     let tails = [three_disks, one_disk].map(|taken| at(taken, 0.999));
     bars.at_most("three, own disks / one, own disk, p99.9".to_owned(), tails[0] / tails[1], 1.0);
     bars.at_most("a follower shows it later, ms, p99".to_owned(), at(&lags, 0.99) / 1e3, 1.0);
+    bars.at_most("recovery alone / catching up, commands a second".to_owned(), recovered / caught_up, 2.0);
     bars.at_most("lead handed over, ms, median".to_owned(), gap, 50.0);
     bars.at_most("unknown outcomes while it is".to_owned(), f64::from(unknown), 0.0);
     text += &bars.table();
