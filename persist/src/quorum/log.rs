@@ -22,7 +22,7 @@ use crate::read::tail::{follows, walk};
 use crate::recover::snapshot_store;
 use crate::storage::{Access, BLOCK_LEN, Buffer, Storage};
 use crate::write::append;
-use crate::write::copy::{Copier, CopyError, End, whole_batches};
+use crate::write::copy::{Copier, CopyError, End, Ended, whole_batches};
 use crate::write::encoder::{Encoder, Tail};
 use crate::write::flusher::Current;
 use crate::write::status::{JournalStatus, Position};
@@ -468,27 +468,29 @@ impl Log {
             bytes[filled..filled + batch.len()].copy_from_slice(batch);
             filled += batch.len();
         }
-        let (mut members, mut ends) = (None, Vec::new());
-        self.copier.write(bytes, len, |whole| {
-            let found = whole.ends.iter().map(|end| (end.index, u64::from(end.epoch)));
+        let mut written = Vec::new();
+        self.copier.write(bytes, len, |batches| {
+            let found = batches.iter().map(|batch| (batch.place.index, u64::from(batch.place.epoch)));
             if !found.clone().eq(entries.iter().map(|entry| (entry.index, entry.term))) {
                 let found: Vec<_> = found.collect();
                 return Err(format!("seals say that these are the batches and terms {found:?}"));
             }
-            if whole.members.is_some() != is_change {
+            if batches.iter().any(|batch| batch.members.is_some() != is_change) {
                 return Err("it is a change of members and is not, as one looks at it".to_owned());
             }
-            (members, ends) = (whole.members.clone(), whole.ends.clone());
+            written = batches;
             Ok(())
         })?;
         if is_marked {
             self.mark_cut(None)?;
         }
         let Some(End { current, .. }) = &self.copier.end else { unreachable!("it was written to") };
-        self.entries.extend(ends.iter().map(|end| At::of(&current.header, end)));
         self.headers.insert(current.header.number, current.header);
-        if let Some(members) = members {
-            self.changes.insert(entry.index, members);
+        for Ended { place, members } in written {
+            self.entries.push_back(At::of(&current.header, &place));
+            if let Some(members) = members {
+                self.changes.insert(place.index, members);
+            }
         }
         let segment_len = current.header.segment_len;
         let end = self.at(self.last()).map(|at| at.position()).expect("it was written");
@@ -617,26 +619,11 @@ impl Log {
         if is_fresh {
             reader.trust_digests();
         }
-        let (mut ends, mut members) = (Vec::new(), None);
-        loop {
-            let class = match reader.step()? {
-                Step::Record(record) => {
-                    if record.class() == Class::Side {
-                        members = Members::of_entry(&record.side()).or(members);
-                    }
-                    record.class()
-                }
-                Step::End | Step::Bad(_) => break,
-            };
-            if class == Class::Seal {
-                ends.push((reader.place(), members.take()));
-            }
-        }
-        let end = whole_batches(&mut reader, &header)
+        let batches = whole_batches(&mut reader, &header)
             .map_err(|error| PersistError::Member { reason: format!("its own batch: {error}") })?;
         let bytes = reader.into_bytes();
         let mut from = start;
-        for (place, members) in ends {
+        for Ended { place, members } in batches {
             if place.index != at.index + 1 {
                 let reason = format!("its own batch has number {} behind {}", place.index, at.index);
                 return Err(PersistError::Member { reason });
@@ -660,7 +647,7 @@ impl Log {
             self.ahead.push_back(At::of(&header, &place));
             (from, at) = (place.offset, place);
         }
-        self.lent = Some((header, end.place));
+        self.lent = Some((header, at));
         Ok(())
     }
 

@@ -184,69 +184,62 @@ impl Copier {
         }
     }
 
-    /// Checks the first `len` bytes of `bytes`, whole batches, and makes them durable where `is_right` of where they lead to. Gives the
-    /// memory back.
+    /// Checks the first `len` bytes of `bytes`, whole batches, and makes them durable where `is_right` of those. Gives the memory back.
     ///
     /// Errors: they do not follow, or lead elsewhere; the disk.
     pub(crate) fn write(
         &mut self,
         bytes: Buffer,
         len: usize,
-        is_right: impl FnOnce(&Whole) -> Result<(), String>,
+        is_right: impl FnOnce(Vec<Ended>) -> Result<(), String>,
     ) -> Result<Buffer, CopyError> {
         let Some(End { current, place }) = &mut self.end else {
             return Err(CopyError::Unfit("records came before a segment was begun".to_owned()));
         };
         let Current { file, name, header, .. } = &*current;
         let mut reader = Reader::of_bytes(*header, *place, bytes, len);
-        let next = whole_batches(&mut reader, header)?;
-        is_right(&next).map_err(CopyError::Unfit)?;
+        is_right(whole_batches(&mut reader, header)?).map_err(CopyError::Unfit)?;
+        let next = reader.place();
         let bytes = reader.into_bytes();
         file.write_at(place.offset, &bytes[..len]).map_err(PersistError::io("write", name))?;
         file.sync().map_err(PersistError::io("sync", name))?;
         current.check_name(self.storage.as_ref())?;
-        *place = next.place;
+        *place = next;
         Ok(bytes)
     }
 }
 
-/// Batches that were read to their end.
-pub(crate) struct Whole {
+/// Where a batch ends, and the members that a change in it leads to.
+pub(crate) struct Ended {
     pub(crate) place: Place,
-    /// Where each of them ends.
-    pub(crate) ends: Vec<Place>,
-    /// The members that the last change among them leads to.
     pub(crate) members: Option<Members>,
 }
 
-/// Reads to the limit.
+/// Reads to the limit: the batches up to there, in turn.
 ///
 /// Errors: something does not count; no batch ends there.
-pub(crate) fn whole_batches(reader: &mut Reader, header: &SegmentHeader) -> Result<Whole, CopyError> {
-    let (mut members, mut ends) = (None, Vec::new());
+pub(crate) fn whole_batches(reader: &mut Reader, header: &SegmentHeader) -> Result<Vec<Ended>, CopyError> {
+    let (mut members, mut batches) = (None, Vec::new());
     let bad = loop {
         match reader.step()? {
             Step::Record(record) => match record.class() {
                 Class::Side => members = Members::of_entry(&record.side()).or(members),
-                Class::Seal => ends.push(reader.place()),
+                Class::Seal => batches.push(Ended { place: reader.place(), members: members.take() }),
                 _ => {}
             },
             Step::End => break None,
             Step::Bad(bad) => break Some(bad),
         }
     };
-    let next = reader.place();
     if let Some(bad) = bad {
         return Err(CopyError::Unfit(format!(
             "the record of sequence {} at byte {} of segment {}: {}",
             bad.sequence, bad.offset, header.number, bad.flaw
         )));
     }
-    if next.batch_start != next.offset {
-        return Err(CopyError::Unfit(format!(
-            "no seal at byte {} of segment {}",
-            next.offset, header.number
-        )));
+    let end = reader.place();
+    if end.batch_start != end.offset {
+        return Err(CopyError::Unfit(format!("no seal at byte {} of segment {}", end.offset, header.number)));
     }
-    Ok(Whole { place: next, ends, members })
+    Ok(batches)
 }
