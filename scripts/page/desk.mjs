@@ -31,6 +31,19 @@ export async function showDesk({ demo, open, shown }) {
   await page.setViewportSize({ width: 1280, height: 720 });
   shown('the desk shows all that is needed to trade at 1280 x 720 and 1600 x 1000; the book is in order');
 
+  const found = await page.evaluate(async () => {
+    document.querySelector('#market').click();
+    await Promise.resolve();
+    const search = document.querySelector('#market-list input[type=search]');
+    search.value = 'DFU';
+    search.dispatchEvent(new Event('input', { bubbles: true }));
+    await new Promise((shown) => setTimeout(shown, 300));
+    const rows = [...document.querySelectorAll('#market-list [data-market]')].map((row) => row.dataset.market);
+    return [search.value, rows.every((key) => key.endsWith(':DFUSDT'))];
+  });
+  assert.deepEqual(found, ['DFU', true], 'what is typed before the list was ever painted stays');
+  await page.keyboard.press('Escape');
+  await page.locator('#market-list').waitFor({ state: 'detached' });
   await chooseMarket(page, 'spot:DFUSDT');
   await page.locator('#trades [data-trade]').first().waitFor();
   const first = Number(await page.locator('#trades [data-trade]').first().getAttribute('data-trade'));

@@ -1,6 +1,6 @@
 // All markets with their change and volume, to search and choose from.
-import { computed, signal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { signal, useComputed, useSignal } from '@preact/signals';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { decimalsOf } from '../lib/decimal';
 import { grouped, percent, short } from '../lib/format';
 import { marketKey, markets, show, tickers } from '../store/market';
@@ -10,26 +10,26 @@ import { Segmented } from './ui';
 
 type Which = 'all' | 'perpetual' | 'spot' | 'starred';
 const which = signal<Which>('all');
-const text = signal('');
-
-const rows = computed(() => {
-  const wanted = text.value.trim().toUpperCase();
-  return markets.value
-    .filter(({ key, venue }) => which.value === 'all' || venue === which.value || (which.value === 'starred' && favourites.value.includes(key)))
-    .filter(({ symbol, base }) => symbol.includes(wanted) || base.includes(wanted))
-    .map((of) => ({ of, day: tickers.value[of.key] }))
-    .sort((a, b) => Number(b.day?.quoteVolume ?? 0) - Number(a.day?.quoteVolume ?? 0));
-});
 
 export function MarketList() {
   const element = useRef<HTMLDivElement>(null);
+  // New with each list: emptied later, it would take away what was typed since.
+  const text = useSignal('');
+  // In the order of volume when it was opened or filtered: a row that moves under the pointer is not the one that is pressed.
+  const rows = useComputed(() => {
+    const wanted = text.value.trim().toUpperCase();
+    const volume = (key: string): number => Number(tickers.peek()[key]?.quoteVolume ?? 0);
+    return markets.value
+      .filter(({ key, venue }) => which.value === 'all' || venue === which.value || (which.value === 'starred' && favourites.value.includes(key)))
+      .filter(({ symbol, base }) => symbol.includes(wanted) || base.includes(wanted))
+      .sort((a, b) => volume(b.key) - volume(a.key));
+  });
   const close = (): void => {
     isMarketListOpen.value = false;
     document.getElementById('market')?.focus();
   };
+  useLayoutEffect(() => element.current?.querySelector('input')?.focus(), []);
   useEffect(() => {
-    text.value = '';
-    element.current?.querySelector('input')?.focus();
     const outside = (event: PointerEvent): void => {
       if (!element.current?.parentElement?.contains(event.target as Node)) isMarketListOpen.value = false;
     };
@@ -48,7 +48,7 @@ export function MarketList() {
       id="market-list" class="popover" role="dialog" aria-label="Markets" ref={element}
       onKeyDown={(event) => {
         if (event.key === 'Escape') close();
-        if (event.key === 'Enter' && (event.target as Element).matches('input[type=search]') && rows.value[0]) choose(rows.value[0].of.key);
+        if (event.key === 'Enter' && (event.target as Element).matches('input[type=search]') && rows.value[0]) choose(rows.value[0].key);
       }}
     >
       <input
@@ -63,7 +63,8 @@ export function MarketList() {
         <table>
           <thead><tr><th scope="col"><span class="unseen">Starred</span></th><th scope="col">Market</th><th scope="col">Last</th><th scope="col">24 h</th><th scope="col">Volume</th></tr></thead>
           <tbody>
-            {rows.value.map(({ of, day }) => {
+            {rows.value.map((of) => {
+              const day = tickers.value[of.key];
               const change = day ? 100 * (Number(day.last) / Number(day.open) - 1) : NaN;
               const isStarred = favourites.value.includes(of.key);
               return (
