@@ -2,6 +2,7 @@
 
 pub mod disk;
 pub mod encoding;
+pub mod members;
 pub mod near;
 pub mod running;
 pub mod stages;

@@ -45,10 +45,23 @@ impl Journalled {
         let gate = Arc::new(Gate::new(start - 1));
         let consumer = consumers.pop().context("one consumer was asked for")?;
         let journaller = Journaller::new(recovered.journal, consumer, gate.clone())?;
+        Journalled::of(producer, gate, journaller, wait, config.spares)
+    }
+
+    /// With a journaller that is there, whose ring is waited at with `wait`.
+    ///
+    /// Errors: the system gives no thread.
+    pub fn of(
+        producer: Producer<Command>,
+        gate: Arc<Gate>,
+        journaller: Journaller,
+        wait: Wait,
+        spares: usize,
+    ) -> Result<Journalled> {
         let status = journaller.status();
         let runner = Runner { name: "journaller".to_string(), wait, critical: true, ..Runner::default() };
         let running = runner.spawn(vec![Box::new(journaller) as Box<dyn Agent>])?;
-        while status.spares() < config.spares as u64 {
+        while status.spares() < spares as u64 {
             std::thread::sleep(Duration::from_millis(1));
         }
         Ok(Journalled { producer, gate, status, running })

@@ -7,28 +7,20 @@ use clap::Parser;
 use hdrhistogram::Histogram;
 use ringside_bench::report::{self, Bars, Unit, heading, histogram, percentile_table};
 use ringside_bench_journal::disk::Scratch;
+use ringside_bench_journal::members::{self, MEMBERS};
 use ringside_core::agent::Agent;
 use ringside_core::command::{AdvanceTime, Command};
-use ringside_core::engine::{ENGINE_VERSION, Engine, EngineConfig};
-use ringside_core::gate::Gate;
-use ringside_core::matcher::Applied;
-use ringside_core::ring::{self, Mapping, Options, Producer, Wait};
-use ringside_persist::config::{Method, PersistConfig};
+use ringside_core::ring::Wait;
+use ringside_persist::quorum::Message;
 use ringside_persist::quorum::link::Link;
 use ringside_persist::quorum::members::{Member, Members};
-use ringside_persist::quorum::node::{Membership, Node, Role};
-use ringside_persist::quorum::{Message, vote};
-use ringside_persist::recover::follower::Follower;
-use ringside_persist::recover::recovery::take_over;
+use ringside_persist::quorum::node::{Node, Role};
 use ringside_persist::storage::Storage;
-use ringside_persist::storage::disk::{Disk, Lock};
 use ringside_persist::write::journal::Journaller;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-const MEMBERS: usize = 3;
 
 #[derive(Parser)]
 #[command(about = "What agreeing on a batch costs a processor")]
@@ -49,7 +41,6 @@ struct Arguments {
 struct World {
     nodes: Vec<Node>,
     files: Vec<Arc<dyn Storage>>,
-    config: PersistConfig,
     leader: usize,
     /// What each spent on the batch under way.
     spent: [Duration; MEMBERS],
@@ -57,29 +48,16 @@ struct World {
 
 impl World {
     fn new(scratch: &Scratch) -> Result<World> {
-        let config = PersistConfig { segment_len: 64 << 20, spares: 2, ..PersistConfig::new("") };
-        let files = (1..=MEMBERS).map(|id| {
-            let disk = Disk::open(&scratch.folder(&id.to_string())?, Method::Direct, true)?;
-            Ok(Arc::new(disk) as Arc<dyn Storage>)
-        });
-        let files = files.collect::<Result<Vec<_>>>()?;
         let member =
             |id: u64| (id, Member { address: format!("host-{id}:1"), key: [id as u8; 32], is_voter: true });
-        let mut nodes = Vec::new();
-        for (storage, id) in files.iter().zip(1..) {
-            vote::init(storage.as_ref(), id, Some([7; 16]))?;
-            let members = Members::of_settings((1..=MEMBERS as u64).map(member));
-            let membership = Membership { member: id, members, seed: id };
-            nodes.push(Node::open(
-                storage.clone(),
-                Lock::default(),
-                &config,
-                ENGINE_VERSION,
-                &membership,
-                false,
-            )?);
+        let named = Members::of_settings((1..=MEMBERS as u64).map(member));
+        let (mut nodes, mut files) = (Vec::new(), Vec::new());
+        for id in 1..=MEMBERS as u64 {
+            let (node, storage) = members::open(id, &scratch.folder(&id.to_string())?, &named, false)?;
+            nodes.push(node);
+            files.push(storage);
         }
-        let mut world = World { nodes, files, config, leader: 0, spent: Default::default() };
+        let mut world = World { nodes, files, leader: 0, spent: Default::default() };
         for _ in 0..1_000 {
             world.nodes.iter_mut().for_each(Node::tick);
             world.exchange()?;
@@ -116,12 +94,9 @@ impl World {
 
 /// The leader's side of the journal.
 struct Leading {
-    producer: Producer<Command>,
+    journal: members::Leading,
     journaller: Journaller,
     link: Arc<Link>,
-    gate: Arc<Gate>,
-    next: u64,
-    time_ns: i64,
 }
 
 impl Leading {
@@ -129,45 +104,33 @@ impl Leading {
         let node = &mut world.nodes[world.leader];
         let Role::Elected(term) = node.role() else { bail!("it was elected") };
         let storage = world.files[world.leader].clone();
-        let config = PersistConfig { term: Some(term), ..world.config.clone() };
-        let follower: Follower<Engine, ()> =
-            Follower::new(storage.clone(), &config, &EngineConfig::default(), (), node.status(), &[])?;
-        let followed = follower.into_followed(node.status().shown())?;
-        let link = node.lead(Box::new(|| ()));
-        let (mut recovered, ()) = take_over(storage, Lock::default(), &config, followed)?;
-        let position = recovered.journal.position();
-        link.has_written(position);
+        let status = node.status();
+        let (recovered, link) = members::recover(&storage, term, status, || Ok(node.lead(Box::new(|| ()))))?;
         world.exchange()?;
-        if link.is_agreed(position) != Some(true) {
+        if link.is_agreed(recovered.journal.position()) != Some(true) {
             bail!("the opening is not agreed on");
         }
-        recovered.open(&mut ());
-        let (next, time_ns) = (recovered.next_sequence, recovered.engine.time_ns());
-        let options = Options { capacity: 1 << 12, consumers: 1, start: next, wait: Wait::Yield };
-        let (producer, consumers) = ring::create(Mapping::anonymous(), options)?;
-        let consumer = consumers.into_iter().next().context("one consumer was asked for")?;
-        let gate = Arc::new(Gate::new(next - 1));
-        let journaller = Journaller::led(recovered.journal, consumer, gate.clone(), link.clone(), false)?;
-        link.goes_by(Arc::new(Applied::new(u64::MAX)));
-        Ok(Leading { producer, journaller, link, gate, next, time_ns })
+        let (journal, journaller) = members::Leading::new(recovered, &link, 1 << 12, Wait::Yield, false)?;
+        Ok(Leading { journal, journaller, link })
     }
 
     /// A batch of so many commands is made, agreed on and written.
     fn batch(&mut self, world: &mut World, commands: usize) -> Result<()> {
+        let members::Leading { producer, gate, time_ns } = &mut self.journal;
         for _ in 0..commands {
-            self.time_ns += 1;
-            let command =
-                Command { sequence: self.next, time_ns: self.time_ns, ..Command::new(AdvanceTime {}) };
-            self.producer.try_publish(&command).ok().context("the ring has room")?;
-            self.next += 1;
+            *time_ns += 1;
+            let sequence = producer.next_sequence();
+            let command = Command { sequence, time_ns: *time_ns, ..Command::new(AdvanceTime {}) };
+            producer.try_publish(&command).ok().context("the ring has room")?;
         }
+        let last = producer.next_sequence() - 1;
         self.journaller.do_work();
         world.spent = Default::default();
         world.exchange()?;
         while self.journaller.do_work() > 0 {}
         world.exchange()?;
-        if self.gate.durable() != self.next - 1 || self.link.is_lost() {
-            bail!("command {} is not agreed on", self.next - 1);
+        if gate.durable() != last || self.link.is_lost() {
+            bail!("command {last} is not agreed on");
         }
         Ok(())
     }
