@@ -155,12 +155,12 @@ impl Log {
         is_threaded: bool,
     ) -> Result<Log, PersistError> {
         config.check()?;
-        let mut vote = vote::read(storage.as_ref())?;
+        let mut vote = vote::open(storage.as_ref())?;
         install::finish(&storage, &mut vote)?;
         if let Some(cut) = vote.cut {
             cut_at(storage.as_ref(), cut)?;
             vote.cut = None;
-            vote::write(storage.as_ref(), &vote)?;
+            vote::write(storage.as_ref(), &mut vote)?;
         }
         let survey = without_empty_end(storage.as_ref())?;
         // One that has come to a cluster later is no member before the journal says so.
@@ -359,7 +359,7 @@ impl Log {
             return Ok(());
         }
         (self.vote.term, self.vote.vote) = (state.term, state.vote);
-        vote::write(self.storage.as_ref(), &self.vote)
+        vote::write(self.storage.as_ref(), &mut self.vote)
     }
 
     /// The last batch that is durable here.
@@ -384,7 +384,7 @@ impl Log {
         let is_change = self.changes(self.vote.commit, held).next().is_some();
         self.vote.commit = held;
         if is_change {
-            vote::write(self.storage.as_ref(), &self.vote)?;
+            vote::write(self.storage.as_ref(), &mut self.vote)?;
         }
         Ok(())
     }
@@ -433,7 +433,7 @@ impl Log {
     /// What is behind that place goes at the next opening, durably.
     fn mark_cut(&mut self, position: Option<Position>) -> Result<(), PersistError> {
         self.vote.cut = position;
-        vote::write(self.storage.as_ref(), &self.vote)
+        vote::write(self.storage.as_ref(), &mut self.vote)
     }
 
     /// Writes entries that [`together`] puts together, with one sync. A seal says that batches before it were durable, which is true of the

@@ -1,9 +1,13 @@
 //! The file `member` in a journal's folder: who this member is, and what it may not forget of elections.
 //!
+//! Two copies of one block, written in place, the second once the first is durable: a write needs no room on the disk, and one that is
+//! torn leaves the other. Before either is gone by they are made equal, so that what was promised stands in both.
+//!
 //! ```text
-//!   0 magic [8] | 8 crc32c u32 (of bytes 12..4096) | 12 zero u32 | 16 cluster [16] | 32 member u64 | 40 term u64 | 48 vote u64
-//!  56 commit u64 | 64 cut_segment u64 | 72 cut_offset u64 | 80 install u64 | 88 joined u64
+//!   0 magic [8] | 8 crc32c u32 (of bytes 12..4096) | 12 turn u32, of two the greater counts | 16 cluster [16] | 32 member u64
+//!  40 term u64 | 48 vote u64 | 56 commit u64 | 64 cut_segment u64 | 72 cut_offset u64 | 80 install u64 | 88 joined u64
 //! ```
+//! Files of before have one copy.
 //!
 //! A folder without it cannot vote: an emptied one would elect leaders that know nothing of what it acknowledged.
 
@@ -11,7 +15,7 @@ use crate::error::PersistError;
 use crate::format::checksum;
 use crate::read::survey::survey;
 use crate::read::tail::walk;
-use crate::storage::{BLOCK_LEN, Buffer, Storage, read_whole, write_whole};
+use crate::storage::{Access, BLOCK_LEN, Buffer, Storage, read_whole, write_whole};
 use crate::write::append::random_id;
 use crate::write::status::Position;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -19,6 +23,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// Name of the file.
 pub(crate) const NAME: &str = "member";
 const MAGIC: [u8; 8] = *b"RINGVOT1";
+const COPIES: u64 = 2;
 /// What is said to whoever would write a journal of its own there.
 pub(crate) const NOT_ALONE: &str =
     "this folder is a member's of a cluster: start it with `cluster_member`, as the others are";
@@ -33,7 +38,7 @@ pub(crate) const NO_MEMBER: &str = "this folder is no member's of a cluster: an 
 struct Block {
     magic: [u8; 8],
     crc32c: u32,
-    zero: u32,
+    turn: u32,
     cluster: [u8; 16],
     member: u64,
     term: u64,
@@ -64,6 +69,8 @@ pub struct Vote {
     pub(crate) install: Option<Stage>,
     /// It came to a cluster that was there: it is a member once the journal says so.
     pub(crate) is_joined: bool,
+    /// Rises with each write.
+    turn: u32,
 }
 
 /// How far a journal that lies aside has come into its place. Each step is done again where it was begun.
@@ -77,13 +84,29 @@ pub(crate) enum Stage {
 }
 
 /// Writes it, durably.
-pub(crate) fn write(storage: &dyn Storage, vote: &Vote) -> Result<(), PersistError> {
+pub(crate) fn write(storage: &dyn Storage, vote: &mut Vote) -> Result<(), PersistError> {
+    vote.turn += 1;
+    let bytes = encode(vote);
+    let write = || {
+        let file = storage.open(NAME, Access::Repair)?;
+        if file.len()? != COPIES * BLOCK_LEN as u64 {
+            return write_whole(storage, NAME, &[&bytes, &bytes]);
+        }
+        (0..COPIES).try_for_each(|copy| {
+            file.write_at(copy * BLOCK_LEN as u64, &bytes)?;
+            file.sync()
+        })
+    };
+    write().map_err(PersistError::io("write", NAME))
+}
+
+fn encode(vote: &Vote) -> Buffer {
     let mut bytes = Buffer::zeroed(BLOCK_LEN);
     let cut = vote.cut.unwrap_or(Position { segment: 0, offset: 0 });
     let block = Block {
         magic: MAGIC,
         crc32c: 0,
-        zero: 0,
+        turn: vote.turn,
         cluster: vote.cluster,
         member: vote.member,
         term: vote.term,
@@ -97,7 +120,45 @@ pub(crate) fn write(storage: &dyn Storage, vote: &Vote) -> Result<(), PersistErr
     bytes[..size_of::<Block>()].copy_from_slice(block.as_bytes());
     let crc = checksum::crc(&bytes[12..]);
     bytes[8..12].copy_from_slice(&crc.to_le_bytes());
-    write_whole(storage, NAME, &[&bytes]).map_err(PersistError::io("write", NAME))
+    bytes
+}
+
+fn decode(bytes: &[u8]) -> Option<Vote> {
+    let (block, _) = Block::read_from_prefix(bytes).ok()?;
+    if block.magic != MAGIC || checksum::crc(&bytes[12..]) != block.crc32c {
+        return None;
+    }
+    let cut = Position { segment: block.cut_segment, offset: block.cut_offset };
+    let install = match block.install {
+        0 => None,
+        1 => Some(Stage::Removes),
+        2 => Some(Stage::Moves),
+        _ => return None,
+    };
+    Some(Vote {
+        cluster: block.cluster,
+        member: block.member,
+        term: block.term,
+        vote: block.vote,
+        commit: block.commit,
+        cut: (cut.segment > 0).then_some(cut),
+        install,
+        is_joined: block.joined != 0,
+        turn: block.turn,
+    })
+}
+
+/// The same as [`read`], by which the member goes from here on: both copies say so.
+///
+/// Errors: as there.
+pub(crate) fn open(storage: &dyn Storage) -> Result<Vote, PersistError> {
+    let mut vote = read(storage)?;
+    let bytes = read_whole(storage, NAME).map_err(PersistError::io("read", NAME))?;
+    let mut copies = bytes.chunks(BLOCK_LEN).map(decode);
+    if bytes.len() as u64 != COPIES * BLOCK_LEN as u64 || !copies.all(|copy| copy == Some(vote)) {
+        write(storage, &mut vote)?;
+    }
+    Ok(vote)
 }
 
 /// What the folder's file says.
@@ -110,32 +171,12 @@ pub fn read(storage: &dyn Storage) -> Result<Vote, PersistError> {
         }
         read => read.map_err(PersistError::io("read", NAME))?,
     };
-    let damaged = || PersistError::Member {
+    let copies = bytes.chunks(BLOCK_LEN).take(COPIES as usize).filter_map(decode);
+    copies.max_by_key(|vote| vote.turn).ok_or_else(|| PersistError::Member {
         reason: format!(
             "the file `{NAME}` is damaged, and with it what this member voted: it comes back under another number, with an empty folder \
              (`ringside cluster init --join`, then `ringside cluster replace` where the others run)"
         ),
-    };
-    let (block, _) = Block::read_from_prefix(&bytes).map_err(|_| damaged())?;
-    if block.magic != MAGIC || checksum::crc(&bytes[12..]) != block.crc32c {
-        return Err(damaged());
-    }
-    let cut = Position { segment: block.cut_segment, offset: block.cut_offset };
-    let install = match block.install {
-        0 => None,
-        1 => Some(Stage::Removes),
-        2 => Some(Stage::Moves),
-        _ => return Err(damaged()),
-    };
-    Ok(Vote {
-        cluster: block.cluster,
-        member: block.member,
-        term: block.term,
-        vote: block.vote,
-        commit: block.commit,
-        cut: (cut.segment > 0).then_some(cut),
-        install,
-        is_joined: block.joined != 0,
     })
 }
 
@@ -145,8 +186,13 @@ pub fn read(storage: &dyn Storage) -> Result<Vote, PersistError> {
 /// Errors: the folder is a member's or a mirror's already; the journal is of another id than `cluster`; I/O.
 pub fn init(storage: &dyn Storage, member: u64, cluster: Option<[u8; 16]>) -> Result<[u8; 16], PersistError> {
     let vote = first(storage, member, cluster)?;
-    write(storage, &vote)?;
+    make(storage, &vote)?;
     Ok(vote.cluster)
+}
+
+fn make(storage: &dyn Storage, vote: &Vote) -> Result<(), PersistError> {
+    let bytes = encode(vote);
+    write_whole(storage, NAME, &[&bytes, &bytes]).map_err(PersistError::io("write", NAME))
 }
 
 fn first(storage: &dyn Storage, member: u64, cluster: Option<[u8; 16]>) -> Result<Vote, PersistError> {
@@ -165,7 +211,7 @@ fn first(storage: &dyn Storage, member: u64, cluster: Option<[u8; 16]>) -> Resul
         true => (0, 0),
         false => (u64::from(walk(storage, &survey, 0, None, |_, _| Ok(()))?.epoch), member),
     };
-    Ok(Vote { cluster, member, term, vote, commit: 0, cut: None, install: None, is_joined: false })
+    Ok(Vote { cluster, member, term, vote, commit: 0, cut: None, install: None, is_joined: false, turn: 0 })
 }
 
 /// Makes the locked, empty folder that of one who comes to a cluster that is there, under a number that was nobody's.
@@ -178,5 +224,58 @@ pub fn join(storage: &dyn Storage, member: u64, cluster: [u8; 16]) -> Result<(),
         return Err(PersistError::Member { reason: reason.to_string() });
     }
     let vote = first(storage, member, Some(cluster))?;
-    write(storage, &Vote { is_joined: true, ..vote })
+    make(storage, &Vote { is_joined: true, ..vote })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::faulty::{Faulty, Plan};
+
+    fn voted(disk: &Faulty, term: u64) -> Vote {
+        let mut vote = open(disk).unwrap();
+        (vote.term, vote.vote) = (term, 2);
+        write(disk, &mut vote).unwrap();
+        vote
+    }
+
+    #[test]
+    fn what_was_promised_outlives_a_torn_write_and_the_loss_of_either_copy() {
+        for seed in 0..200 {
+            let disk = Faulty::new(seed);
+            init(&disk, 1, Some([7; 16])).unwrap();
+            let kept = voted(&disk, 5);
+            let cut_at = Some(disk.calls() + 1 + seed % 6);
+            disk.plan(Plan { cut_at, ..Plan::default() });
+            let mut next = Vote { term: 6, vote: 3, ..kept };
+            let is_kept = write(&disk, &mut next).is_ok();
+            let disk = disk.power_cut(seed);
+            let found = open(&disk).unwrap();
+            assert!(found.term == 6 || !is_kept && found.term == 5, "seed {seed}: {found:?}");
+            // Once it has gone by that, nothing less is found.
+            for copy in 0..2 {
+                let rotten = disk.process_end();
+                rotten.tamper(NAME, |bytes| bytes[copy * BLOCK_LEN + 40] ^= 1);
+                let healed = open(&rotten).unwrap();
+                assert_eq!((healed.term, healed.vote), (found.term, found.vote), "seed {seed}, copy {copy}");
+                assert_eq!(
+                    rotten.bytes(NAME).unwrap()[..BLOCK_LEN],
+                    rotten.bytes(NAME).unwrap()[BLOCK_LEN..]
+                );
+            }
+            disk.tamper(NAME, |bytes| (bytes[40], bytes[BLOCK_LEN + 40]) = (99, 99));
+            assert!(read(&disk).is_err(), "seed {seed}: it goes by a copy that is none");
+        }
+    }
+
+    #[test]
+    fn it_needs_no_room_and_one_copy_of_before_becomes_two() {
+        let disk = Faulty::new(1);
+        init(&disk, 1, Some([7; 16])).unwrap();
+        voted(&disk, 5);
+        disk.tamper(NAME, |bytes| bytes.truncate(BLOCK_LEN));
+        assert_eq!((open(&disk).unwrap().term, disk.bytes(NAME).unwrap().len()), (5, 2 * BLOCK_LEN));
+        disk.plan(Plan { capacity: Some(0), ..Plan::default() });
+        assert_eq!(voted(&disk, 6), read(&disk).unwrap());
+    }
 }
