@@ -9,7 +9,7 @@ use super::Views;
 use super::chunk_pool::Refill;
 use super::codec::{LoadError, Reader, Writer};
 use super::kept::{List, Stored};
-use super::owner_index::{OwnerIndex, Rows};
+use super::owner_index::{Cursor, OwnerIndex, Rows};
 use super::queue::Queue;
 use ringside_core::event::{self, Event};
 use ringside_core::ids::{MarketId, Sequence};
@@ -356,13 +356,13 @@ impl<T: Row> Log<T> {
     pub fn before(&self, owner: u32, market: MarketId, id: u64) -> impl Iterator<Item = &T> {
         let rows = self.lists.get(owner, market).into_iter().flat_map(move |list| {
             let end = list.partition_point(|(known, _)| *known < id);
-            list.range(0..end).rev()
+            list.range(list.start()..end).rev()
         });
         rows.map(|(_, place)| self.at(*place))
     }
 
     /// Where the ids and times asked for stand among the rows of a list.
-    fn stretch(&self, list: Rows<'_>, page: &Page) -> Range<usize> {
+    fn stretch(&self, list: Rows<'_>, page: &Page) -> Range<Cursor> {
         let time_ms = |place: u64| self.at(place).key().time_ms;
         let first = list
             .partition_point(|(id, place)| id < page.ids.start() || time_ms(*place) < *page.times.start());
@@ -391,7 +391,7 @@ impl<T: Row> Log<T> {
         if !page.is_plain() {
             return self.page(&Page { limit: usize::MAX, ..page.clone() }).len() as u64;
         }
-        self.lists.of(page.owner, page.market).map(|list| self.stretch(list, page).len() as u64).sum()
+        self.lists.of(page.owner, page.market).map(|list| list.count(self.stretch(list, page)) as u64).sum()
     }
 
     /// Places of the rows of the ids and times asked for, whatever their tags and facets, market by market, each from the end

@@ -31,13 +31,16 @@ enum List {
     Many(Box<Many>),
 }
 
+/// Most rows of a chunk: so many move at most where one comes among them, or goes.
+const CHUNK: usize = 64;
+
+/// Rows by ascending ids in chunks, none of which is empty: orders end in another order than they are placed, and what is between two
+/// that did may be a day's.
 #[derive(Clone, Debug)]
 struct Many {
-    rows: VecDeque<RowRef>,
+    chunks: VecDeque<Vec<RowRef>>,
     /// The greatest id so far, so that the list's end, which nobody has looked at for long, is written and not read.
     newest: u64,
-    /// Whether some id came after a greater one: else places ascend as well, and what goes first stands first.
-    is_mixed: bool,
 }
 
 const _: () = assert!(size_of::<Option<Owned>>() == 32);
@@ -118,78 +121,136 @@ impl Owned {
 impl List {
     fn push(&mut self, row: RowRef) {
         if let List::One(first) = self {
-            let (newest, rows) = (first.0, VecDeque::from([*first]));
-            *self = List::Many(Box::new(Many { rows, newest, is_mixed: false }));
+            let (newest, chunks) = (first.0, VecDeque::from([vec![*first]]));
+            *self = List::Many(Box::new(Many { chunks, newest }));
         }
-        let List::Many(many) = self else { return };
-        // Orders end in another order than they are placed.
-        if many.newest > row.0 {
-            many.is_mixed = true;
-            let at = many.rows.partition_point(|(known, _)| *known < row.0);
-            many.rows.insert(at, row);
-        } else {
-            many.newest = row.0;
-            many.rows.push_back(row);
+        if let List::Many(many) = self {
+            many.push(row);
         }
     }
 
     /// Whether none is left.
     fn pop(&mut self, id: u64) -> bool {
-        let Many { rows, is_mixed, .. } = match self {
-            List::One((own, _)) => return *own == id,
-            List::Many(many) => &mut **many,
-        };
-        if !*is_mixed || rows.front().is_some_and(|(first, _)| *first == id) {
-            rows.pop_front();
-        } else if let Ok(at) = rows.binary_search_by_key(&id, |(id, _)| *id) {
-            rows.remove(at);
+        match self {
+            List::One((own, _)) => *own == id,
+            List::Many(many) => many.pop(id),
         }
-        rows.is_empty()
     }
 
     fn rows(&self) -> Rows<'_> {
         match self {
-            List::One(row) => Rows(std::slice::from_ref(row), &[]),
-            List::Many(many) => {
-                let (front, back) = many.rows.as_slices();
-                Rows(front, back)
-            }
+            List::One(row) => Rows::One(row),
+            List::Many(many) => Rows::Many(&many.chunks),
         }
     }
 }
 
-/// Rows of one owner in one market, by ascending ids: two pieces, one behind the other.
+impl Many {
+    fn push(&mut self, row: RowRef) {
+        let Many { chunks, newest } = self;
+        if row.0 >= *newest {
+            *newest = row.0;
+            match chunks.back_mut().filter(|last| last.len() < CHUNK) {
+                Some(last) => last.push(row),
+                None => chunks.push_back(vec![row]),
+            }
+            return;
+        }
+        let mut at = chunks.partition_point(|chunk| chunk[0].0 < row.0).saturating_sub(1);
+        if chunks[at].len() == CHUNK {
+            let upper = chunks[at].split_off(CHUNK / 2);
+            let is_upper = upper[0].0 < row.0;
+            chunks.insert(at + 1, upper);
+            at += usize::from(is_upper);
+        }
+        let chunk = &mut chunks[at];
+        let place = chunk.partition_point(|(known, _)| *known < row.0);
+        chunk.insert(place, row);
+    }
+
+    /// Whether none is left.
+    fn pop(&mut self, id: u64) -> bool {
+        let Many { chunks, .. } = self;
+        let chunk = chunks.partition_point(|chunk| chunk[0].0 <= id).saturating_sub(1);
+        if let Ok(at) = chunks[chunk].binary_search_by_key(&id, |(known, _)| *known) {
+            chunks[chunk].remove(at);
+        }
+        if chunks[chunk].is_empty() {
+            chunks.remove(chunk);
+        }
+        chunks.is_empty()
+    }
+}
+
+/// Rows of one owner in one market, by ascending ids.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rows<'a>(&'a [RowRef], &'a [RowRef]);
+pub(super) enum Rows<'a> {
+    One(&'a RowRef),
+    Many(&'a VecDeque<Vec<RowRef>>),
+}
+
+/// Behind how many rows something stands: of a chunk, and that one's place. Of two that mean the same only one is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Cursor {
+    chunk: usize,
+    rows: usize,
+}
 
 impl<'a> Rows<'a> {
     /// All of them.
     pub(super) fn iter(self) -> impl DoubleEndedIterator<Item = &'a RowRef> {
-        self.0.iter().chain(self.1)
+        self.range(self.start()..self.partition_point(|_| true))
     }
 
-    /// Number of leading rows for which `holds` is true, where it holds for no other.
-    pub(super) fn partition_point(self, mut holds: impl FnMut(&RowRef) -> bool) -> usize {
-        match self.0.partition_point(&mut holds) {
-            front if front == self.0.len() => front + self.1.partition_point(holds),
-            front => front,
+    /// Before all.
+    pub(super) fn start(self) -> Cursor {
+        Cursor { chunk: 0, rows: 0 }
+    }
+
+    /// Behind the leading rows for which `holds` is true, where it holds for no other.
+    pub(super) fn partition_point(self, mut holds: impl FnMut(&RowRef) -> bool) -> Cursor {
+        let before = match self {
+            Rows::One(row) => usize::from(holds(row)),
+            Rows::Many(chunks) => chunks.partition_point(|chunk| holds(&chunk[0])),
+        };
+        match before.checked_sub(1) {
+            None => self.start(),
+            Some(chunk) => Cursor { chunk, rows: self.chunk(chunk).partition_point(holds) },
         }
     }
 
-    /// Those of a stretch that there are.
-    pub(super) fn range(self, places: Range<usize>) -> impl DoubleEndedIterator<Item = &'a RowRef> {
-        let middle = self.0.len();
-        let piece = |rows: &'a [RowRef], before: usize| {
-            let end = places.end.saturating_sub(before).min(rows.len());
-            &rows[places.start.saturating_sub(before).min(end)..end]
-        };
-        piece(self.0, 0).iter().chain(piece(self.1, middle))
+    /// Those of a stretch.
+    pub(super) fn range(self, places: Range<Cursor>) -> impl DoubleEndedIterator<Item = &'a RowRef> {
+        self.pieces(places).flatten()
+    }
+
+    /// How many those are.
+    pub(super) fn count(self, places: Range<Cursor>) -> usize {
+        self.pieces(places).map(<[RowRef]>::len).sum()
     }
 
     /// The place of an id.
     pub(super) fn find(self, id: u64) -> Option<u64> {
-        let at = self.partition_point(|(known, _)| *known < id);
-        self.range(at..at + 1).next().filter(|(known, _)| *known == id).map(|(_, place)| *place)
+        let from = self.partition_point(|(known, _)| *known < id);
+        let through = self.partition_point(|(known, _)| *known <= id);
+        self.range(from..through).next().map(|(_, place)| *place)
+    }
+
+    fn pieces(self, places: Range<Cursor>) -> impl DoubleEndedIterator<Item = &'a [RowRef]> {
+        let Range { start, end } = places;
+        (start.chunk..=end.chunk).map(move |chunk| {
+            let rows = self.chunk(chunk);
+            let first = if chunk == start.chunk { start.rows } else { 0 };
+            let end = if chunk == end.chunk { end.rows } else { rows.len() };
+            &rows[first..end]
+        })
+    }
+
+    fn chunk(self, chunk: usize) -> &'a [RowRef] {
+        match self {
+            Rows::One(row) => std::slice::from_ref(row),
+            Rows::Many(chunks) => &chunks[chunk],
+        }
     }
 }
 
@@ -206,9 +267,11 @@ mod tests {
         let mut random = 7_u64;
         for place in 0..30_000 {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            let (owner, market) = ((random >> 33) as u32 % 90, (random >> 50) as u32 % 3);
-            let late = if random >> 60 == 0 { (random >> 20) % 60 * 8 } else { 0 };
-            let id = 8 * place + 1_000 - late;
+            // Every other row is of one of two, who come to have many chunks.
+            let owners = if random >> 63 == 0 { 2 } else { 90 };
+            let (owner, market) = ((random >> 33) as u32 % owners, (random >> 50) as u32 % 3);
+            let late = if (random >> 58).is_multiple_of(4) { (random >> 20) % 2_000 * 8 } else { 0 };
+            let id = 8 * place + 16_000 - late;
             // Some owners have one market.
             let market = if owner % 2 == 0 { owner } else { market };
             let known = plain.entry((owner, market)).or_default();
@@ -218,7 +281,7 @@ mod tests {
                 rows.push_back((owner, market, id));
             }
             // At times few are left, and at times none.
-            let left = [150, 40, 0, 400][place as usize / 3_000 % 4];
+            let left = [150, 40, 0, 20_000][place as usize / 3_000 % 4];
             while rows.len() > left {
                 let Some((owner, market, id)) = rows.pop_front() else { break };
                 lists.pop(owner, market, id);
@@ -237,12 +300,17 @@ mod tests {
             assert!(lists.of(owner, None).flat_map(Rows::iter).eq(whole));
             assert!(lists.of(asked.0, Some(asked.1)).flat_map(Rows::iter).rev().eq(expected.iter().rev()));
             let Some(found) = found else { continue };
-            let (start, end) = (place as usize % 5, place as usize % 7);
-            let stretch = expected.iter().skip(start).take(end.saturating_sub(start));
-            assert!(found.range(start..end).eq(stretch));
             let middle = expected[expected.len() / 2];
             assert_eq!((found.find(middle.0), found.find(middle.0 + 1)), (Some(middle.1), None));
-            assert_eq!(found.partition_point(|(id, _)| *id < middle.0), expected.len() / 2);
+            let last = expected[expected.len() - 1 - expected.len() / 3];
+            for (from, through) in [(middle, last), (expected[0], middle), (middle, middle)] {
+                let start = found.partition_point(|(id, _)| *id < from.0);
+                let end = found.partition_point(|(id, _)| *id <= through.0).max(start);
+                let stretch = expected.iter().filter(|row| (from.0..=through.0).contains(&row.0));
+                assert_eq!(found.count(start..end), stretch.clone().count());
+                assert!(found.range(start..end).eq(stretch.clone()));
+                assert!(found.range(start..end).rev().eq(stretch.rev()));
+            }
         }
     }
 }
