@@ -41,8 +41,8 @@ pub struct Push {
     pub numbered: Option<Utf8Bytes>,
     /// [`Form::Stream`].
     pub stream: Option<StreamFrames>,
-    /// [`Form::NumberedStream`].
-    pub numbered_stream: Option<StreamFrames>,
+    /// [`Form::NumberedStream`]: of few.
+    pub numbered_stream: Option<Box<StreamFrames>>,
 }
 
 /// Both shapes of a stream's event. One is a part of the other, so they share their bytes.

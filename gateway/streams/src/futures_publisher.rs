@@ -7,6 +7,7 @@ use super::perpetual::{At, Changed, Due, Label, Market, SPEEDS, Start, Stream};
 use super::recorder::PushRecorder;
 use super::registry::LiveTopic;
 use super::topic::{Topic, TopicMap};
+use ringside_commands::clock::Clock;
 use ringside_core::command;
 use ringside_core::event::{self, Event};
 use ringside_core::ids::{ALL_MARKETS, FIRST_PERPETUAL, MarketId};
@@ -74,7 +75,8 @@ struct Followed {
 struct Now<'a> {
     views: &'a Views,
     time_ms: i64,
-    now_ms: i64,
+    /// Asked where anything is followed alone.
+    clock: &'a Clock,
 }
 
 impl MarketPublisher {
@@ -85,10 +87,14 @@ impl MarketPublisher {
         (recorder, arrays): (&mut PushRecorder<'_>, &mut Vec<(Topic, Vec<u8>)>),
         mut ask: impl FnMut(&mut dyn Stream, &mut At<'_, '_>),
     ) {
+        if self.followed.is_empty() {
+            return;
+        }
+        let Now { views, time_ms, clock } = *now;
+        let now_ms = clock.now_ms();
         for Followed { topic, stream, .. } in &mut self.followed {
             let is_row = topic.id == ALL_MARKETS && topic.kind.row().is_array;
             let array = if is_row { Some(&mut *arrays) } else { None };
-            let Now { views, time_ms, now_ms } = *now;
             let market = &self.market;
             ask(&mut **stream, &mut At { topic: *topic, market, views, time_ms, now_ms, recorder, array });
         }
@@ -168,11 +174,11 @@ impl FuturesPublisher {
         self.finish(told, views);
     }
 
-    /// Tells what a command has to tell, with the views after it. `changed` is the registry's count of changed topics, `now_ms` the clock.
+    /// Tells what a command has to tell, with the views after it. `changed` is the registry's count of changed topics.
     pub fn command(
         &mut self,
         changed: u64,
-        now_ms: i64,
+        clock: &Clock,
         told: CommandEvents<'_>,
         views: &Views,
         recorder: &mut PushRecorder<'_>,
@@ -182,7 +188,7 @@ impl FuturesPublisher {
             self.look(changed, recorder.live());
         }
         let time_ms = told.first().map_or(0, |event| event.time_ns.div_euclid(1_000_000));
-        let now = Now { views, time_ms, now_ms };
+        let now = Now { views, time_ms, clock };
         if time_ms >= self.closes_ms {
             self.close(&now, recorder);
         }
@@ -224,12 +230,13 @@ impl FuturesPublisher {
     }
 
     /// Tells what the clock has made due. Between two commands, with the views as they are.
-    pub fn due(&mut self, changed: u64, now_ms: i64, views: &Views, recorder: &mut PushRecorder<'_>) {
+    pub fn due(&mut self, changed: u64, clock: &Clock, views: &Views, recorder: &mut PushRecorder<'_>) {
         self.look(changed, recorder.live());
         if !self.is_timed {
             self.beat = None;
             return;
         }
+        let now_ms = clock.now_ms();
         let beat = self.beat.replace(now_ms.div_euclid(BEAT_MS));
         // Any other count than the last, so that a clock that steps back stops nothing.
         let passed = SPEEDS.map(|speed_ms| now_ms.div_euclid(speed_ms));
@@ -238,7 +245,7 @@ impl FuturesPublisher {
             return;
         }
         let due = Due(std::array::from_fn(|place| passed[place] != before[place]));
-        let now = Now { views, time_ms: self.time_ms, now_ms };
+        let now = Now { views, time_ms: self.time_ms, clock };
         for publisher in &mut self.markets {
             publisher.ask(&now, (recorder, &mut self.arrays), |stream, at| stream.beat(&due, at));
         }

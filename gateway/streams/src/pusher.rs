@@ -116,10 +116,9 @@ impl Pusher {
                     _ => envelope::stream(futures.stream_name(topic), data),
                 });
             }
-            push.numbered_stream = is_wanted[Form::NumberedStream as usize].then(|| StreamFrames {
-                raw: envelope::numbered(data, seq),
-                combined: None,
-                event,
+            push.numbered_stream = is_wanted[Form::NumberedStream as usize].then(|| {
+                let raw = envelope::numbered(data, seq);
+                Box::new(StreamFrames { raw, combined: None, event })
             });
             pushes.push(push);
         }
@@ -167,7 +166,7 @@ impl Listener for Pusher {
             let mut recorder = PushRecorder::new(&mut *table, notes, written, time_ns.div_euclid(1_000_000));
             spot.command(told, views, &mut recorder);
             users.command(&told, views, &mut recorder);
-            futures.command(changed, registry.clock.now_ms(), told, views, &mut recorder);
+            futures.command(changed, &registry.clock, told, views, &mut recorder);
         }
         if let Some(means) = futures.take_means() {
             table.set_means(means);
@@ -181,9 +180,8 @@ impl Listener for Pusher {
     fn due(&mut self, views: &Views) {
         let Pusher { registry, futures, notes, written, .. } = self;
         let table = &mut *registry.table.lock();
-        let now_ms = registry.clock.now_ms();
-        let mut recorder = PushRecorder::new(table, notes, written, now_ms);
-        futures.due(registry.streams_changed(), now_ms, views, &mut recorder);
+        let mut recorder = PushRecorder::new(table, notes, written, registry.clock.now_ms());
+        futures.due(registry.streams_changed(), &registry.clock, views, &mut recorder);
     }
 
     fn next_timer(&self) -> Option<Duration> {
