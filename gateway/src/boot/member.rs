@@ -368,6 +368,10 @@ fn carry_on(
                 node.is_unreachable(to);
             }
         }
+        if let Some(to) = node.roomier() {
+            tracing::warn!(to, "the lead is handed over: the disk of this member is short of room");
+            node.hand_over(Some(to));
+        }
         let failure = failure.or_else(|| worked.err().map(|error| Failure::Journal(error.to_string())));
         let leads = matches!(node.role(), Role::Leads | Role::Elected(_));
         if let Some(reason) = carried.judge(node, &mut divergence, leads)

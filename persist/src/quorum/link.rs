@@ -162,6 +162,11 @@ impl Link {
         (state.taken, given)
     }
 
+    /// Whether this member's disk is short of room.
+    pub(crate) fn is_short_of_room(&self) -> bool {
+        self.status.get().is_some_and(|status| status.is_short_of_room())
+    }
+
     /// Up to where this member's disk has everything.
     pub(crate) fn local(&self) -> Position {
         self.lock().local

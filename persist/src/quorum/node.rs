@@ -40,6 +40,8 @@ const SILENCE: usize = 2 * ELECTION;
 const MESSAGE_LEN: u64 = 1 << 20;
 /// Messages on their way to a member at most.
 const IN_FLIGHT: usize = 64;
+/// Ticks from one attempt to hand the lead over for want of room to the next.
+const AGAIN: u64 = 500;
 /// Ticks after which a member that is to fetch the files is told so again, or asked how far it has come.
 const REMIND: usize = 50;
 
@@ -107,6 +109,8 @@ pub struct Node {
     drawn_for: (u64, StateRole, u64),
     /// The last term in which another was told to begin an election at once, whomever its voters hear: whenever that arrives.
     called: u64,
+    /// At which tick it was last told to hand the lead over.
+    handed_over: u64,
     /// What `raft` gave out while this member's own disk takes it: its numbers, and the last batch of each.
     unconfirmed: VecDeque<(u64, u64)>,
     _lock: Lock,
@@ -169,6 +173,7 @@ impl Node {
             drawn: 0,
             drawn_for: (u64::MAX, StateRole::Follower, 0),
             called: 0,
+            handed_over: 0,
             unconfirmed: VecDeque::new(),
             _lock: lock,
         };
@@ -263,20 +268,43 @@ impl Node {
     /// this member leads on, a wait for an election later; where it was called to be elected and is not, this member leads no more: the
     /// call may arrive at any time. What comes of it [`Node::role`] says.
     pub fn hand_over(&mut self, to: Option<u64>) -> bool {
-        let raft = &self.raft.raft;
-        if raft.state != StateRole::Leader || self.is_ended {
+        if self.raft.raft.state != StateRole::Leader || self.is_ended {
             return false;
         }
-        let voters = raft.prs().conf().voters();
-        let is_able = |(id, progress): &(&u64, &Progress)| {
-            **id != raft.id && progress.recent_active && voters.contains(**id)
-        };
-        let others = raft.prs().iter().filter(is_able).filter(|(id, _)| to.is_none_or(|to| to == **id));
-        let Some(to) = others.max_by_key(|(_, progress)| progress.matched).map(|(id, _)| *id) else {
-            return false;
-        };
+        let Some(to) = self.heir(|id| to.is_none_or(|to| to == id)) else { return false };
+        self.handed_over = self.ticks;
         self.raft.transfer_leader(to);
         true
+    }
+
+    /// Of the others who vote and answer, and for whom `is_wanted`, the one that has most.
+    fn heir(&self, is_wanted: impl Fn(u64) -> bool) -> Option<u64> {
+        let raft = &self.raft.raft;
+        let voters = raft.prs().conf().voters();
+        let is_able = |(id, progress): &(&u64, &Progress)| {
+            **id != raft.id && progress.recent_active && voters.contains(**id) && is_wanted(**id)
+        };
+        let most = raft.prs().iter().filter(is_able).max_by_key(|(_, progress)| progress.matched);
+        most.map(|(id, _)| *id)
+    }
+
+    /// Whom the lead is to be handed over to because this member's disk is short of room, before it takes cancels alone: one whose disk
+    /// has room. Where nothing came of that it is said again later.
+    pub fn roomier(&self) -> Option<u64> {
+        let raft = &self.raft.raft;
+        let leads = self.link.is_some() && !self.is_ended && raft.state == StateRole::Leader;
+        let is_again = self.handed_over > 0 && self.ticks - self.handed_over < AGAIN;
+        if !leads || is_again || raft.lead_transferee.is_some() || !self.is_short_of_room() {
+            return None;
+        }
+        self.heir(|id| self.lease.has_room(id, raft.term))
+    }
+
+    fn is_short_of_room(&self) -> bool {
+        match &self.link {
+            Some(link) => link.is_short_of_room(),
+            None => self.log().status().is_short_of_room(),
+        }
     }
 
     /// Ten milliseconds have passed.
@@ -442,7 +470,8 @@ impl Node {
 
     /// What is to be sent to others.
     pub fn messages(&mut self) -> Vec<Message> {
-        self.out.iter_mut().for_each(|message| Lease::stamp(message, self.now_ms));
+        let (now_ms, is_short) = (self.now_ms, self.is_short_of_room());
+        self.out.iter_mut().for_each(|message| Lease::stamp(message, now_ms, is_short));
         if self.out.iter().any(|message| message.get_msg_type() == MessageType::MsgTimeoutNow) {
             self.called = self.term();
         }

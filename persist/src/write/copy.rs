@@ -175,6 +175,8 @@ impl Copier {
                 return Err(error.into());
             }
             if let Some(name) = pool.take() {
+                // So that it is known soon where the disk gives no other.
+                pool.work()?;
                 return Ok(name);
             }
             if begun.elapsed() > SPARE_WAIT || !self.is_threaded {

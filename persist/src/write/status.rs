@@ -116,6 +116,11 @@ impl JournalStatus {
         }
     }
 
+    /// Whether the disk had no room for a segment ahead when it was last asked: what it has left is soon used up.
+    pub(crate) fn is_short_of_room(&self) -> bool {
+        self.is_refused.load(Ordering::Relaxed) || self.is_name_refused.load(Ordering::Relaxed)
+    }
+
     /// Up to where the journal is durable.
     pub fn durable(&self) -> Position {
         Position::unpack(self.durable.load(Ordering::Acquire))

@@ -112,6 +112,10 @@ struct Member {
     flips: bool,
 }
 
+fn no_room() -> Plan {
+    Plan { capacity: Some(0), ..Plan::default() }
+}
+
 /// A member of the settings.
 fn named(id: u64) -> quorum::members::Member {
     quorum::members::Member { address: format!("host-{id}:1"), key: [id as u8; 32], is_voter: true }
@@ -157,6 +161,8 @@ struct World {
     installs: u64,
     /// Disks fail.
     is_faulty: bool,
+    /// Those of these members give no room: processes end of that.
+    full: Vec<usize>,
     /// Nobody places orders any more.
     is_quiet: bool,
     cluster: [u8; 16],
@@ -207,6 +213,7 @@ impl World {
             crashes: 0,
             installs: 0,
             is_faulty: false,
+            full: Vec::new(),
             is_quiet: false,
             cluster: id,
             is_direct,
@@ -278,7 +285,9 @@ impl World {
                 if let Err(error) = self.turn(index) {
                     // Its disk ended it: the process does, and is started again.
                     assert!(
-                        self.members[index].disk.is_off() || self.planted != Planted::Nothing,
+                        self.members[index].disk.is_off()
+                            || self.full.contains(&index)
+                            || self.planted != Planted::Nothing,
                         "seed {}: member {} ends: {error}",
                         self.seed,
                         index + 1
@@ -351,6 +360,9 @@ impl World {
         }
         let Some(node) = &mut member.node else { unreachable!("it was opened") };
         node.tick();
+        if let Some(to) = node.roomier() {
+            node.hand_over(Some(to));
+        }
         for _ in 0..4 {
             self.engine(index)?;
             let member = &mut self.members[index];
@@ -705,6 +717,9 @@ impl World {
         } else {
             member.disk.process_end()
         };
+        if self.full.contains(&index) {
+            member.disk.plan(no_room());
+        }
         match planted {
             Planted::VoteForgotten => {
                 let file = member.disk.create("member").unwrap();
@@ -1052,6 +1067,60 @@ fn a_lead_that_was_handed_over_in_vain_is_given_up() {
         world.run(200, 0);
         assert!(world.acknowledged > before, "seed {seed}: no order is acknowledged");
     });
+}
+
+/// A leader whose disk gives no further segment gives the lead to the one that has room, and follows; in every other life a follower's
+/// disk is full as well, whose process ends once it needs a segment, as does one that is elected while it has no room for its epoch.
+#[test]
+fn a_leader_whose_disk_is_full_gives_the_lead_to_one_with_room() {
+    let [longest, follow] = [const { AtomicU64::new(0) }; 2];
+    for_each_seed("cluster::a_leader_whose_disk_is_full_gives_the_lead_to_one_with_room", 60, |seed| {
+        let mut world = World::new(seed, Planted::Nothing);
+        world.members_change = false;
+        let (segment_len, spares, snapshots_kept) = (128 << 10, 2, 1_000);
+        world.config = PersistConfig { segment_len, spares, snapshots_kept, ..world.config.clone() };
+        world.run(150, 0);
+        let leads = |member: &Member| matches!(member.engine, Engine::Leads(_));
+        let Some(full) = world.members.iter().position(leads) else { return };
+        let other = (full + 1 + world.random.below(2) as usize) % MEMBERS;
+        let are_two = seed.is_multiple_of(2);
+        world.full = if are_two { vec![full, other] } else { vec![full] };
+        world.full.iter().for_each(|index| world.members[*index].disk.plan(no_room()));
+        let (terms, from) = (world.leaders.len(), world.now);
+        let is_short = |world: &World| match &world.members[full].engine {
+            Engine::Leads(leading) => leading.session.journaller.status().spares() < 2,
+            _ => false,
+        };
+        while !is_short(&world) {
+            assert!(world.now < from + 2_000, "seed {seed}: its segments are never used up");
+            world.run(1, 0);
+        }
+        let (begun, before) = (world.now, world.acknowledged);
+        // It may go to one that does not know yet that its disk is full.
+        let leads_on = |world: &World| {
+            let leader = world.members.iter().position(leads);
+            leader.is_none_or(|leader| world.full.contains(&leader))
+        };
+        while world.leaders.len() == terms || leads_on(&world) || world.acknowledged == before {
+            assert!(world.now < begun + 3_000, "seed {seed}: nobody with room leads\n{}", world.looks());
+            world.run(1, 0);
+        }
+        if !are_two {
+            longest.fetch_max(world.now - begun, Ordering::Relaxed);
+        }
+        follow.fetch_add(u64::from(!are_two && world.crashes == 0), Ordering::Relaxed);
+        world.full.clear();
+        world.heal();
+        let before = world.acknowledged;
+        world.run(300, 0);
+        world.is_quiet = true;
+        world.run(200, 0);
+        assert!(world.acknowledged > before && world.has_all(), "seed {seed}\n{}", world.looks());
+    });
+    let [longest, follow] = [longest, follow].map(AtomicU64::into_inner);
+    let said = format!("{longest} ticks at most, and {follow} of 30 leaders follow");
+    println!("{said}");
+    assert!(seeds::is_rerun() || follow > 25, "{said}");
 }
 
 /// The first of the suite's seeds that finds it.

@@ -693,18 +693,21 @@ impl Happening<'_> {
         self.some(20).await.context("after it")
     }
 
-    /// Fills the third member's disk, looks whether the other two go on, and makes room again.
+    /// Fills the third member's disk, looks whether the other two go on, with the lead where it had it, and makes room again.
     async fn disk_full(&mut self, leader: usize) -> Result<()> {
         const WHOSE: usize = 2;
         let disk = self.small_disk.context("a fault that needs a small disk")?;
         let filler = fill(disk)?;
         if leader == WHOSE {
-            // Who leads takes cancels while they have room; that it gives its leadership to one with room is not built.
+            // The load uses up the segments that it has ahead.
+            let begun = Instant::now();
+            while self.hosts.leader().await? == WHOSE {
+                ensure!(begun.elapsed() < PATIENCE, "a leader whose disk is full leads on");
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
             self.figures.full_leaders += 1;
-            self.rest(300, 1_500).await;
-        } else {
-            self.some(20).await.context("while a follower's disk is full")?;
         }
+        self.some(20).await.context("while the disk of a follower is full")?;
         std::fs::remove_file(filler)?;
         Ok(())
     }
