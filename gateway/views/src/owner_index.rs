@@ -37,8 +37,10 @@ const CHUNK: usize = 64;
 /// Rows by ascending ids in chunks, none of which is empty: orders end in another order than they are placed, and what is between two
 /// that did may be a day's.
 #[derive(Clone, Debug)]
-struct Many {
+pub(super) struct Many {
     chunks: VecDeque<Vec<RowRef>>,
+    /// Rows of the first chunk that have gone: most go from the front.
+    gone: usize,
     /// The greatest id so far, so that the list's end, which nobody has looked at for long, is written and not read.
     newest: u64,
 }
@@ -122,7 +124,7 @@ impl List {
     fn push(&mut self, row: RowRef) {
         if let List::One(first) = self {
             let (newest, chunks) = (first.0, VecDeque::from([vec![*first]]));
-            *self = List::Many(Box::new(Many { chunks, newest }));
+            *self = List::Many(Box::new(Many { chunks, gone: 0, newest }));
         }
         if let List::Many(many) = self {
             many.push(row);
@@ -140,22 +142,28 @@ impl List {
     fn rows(&self) -> Rows<'_> {
         match self {
             List::One(row) => Rows::One(row),
-            List::Many(many) => Rows::Many(&many.chunks),
+            List::Many(many) => Rows::Many(many),
         }
     }
 }
 
 impl Many {
     fn push(&mut self, row: RowRef) {
-        let Many { chunks, newest } = self;
-        if row.0 >= *newest {
-            *newest = row.0;
-            match chunks.back_mut().filter(|last| last.len() < CHUNK) {
-                Some(last) => last.push(row),
-                None => chunks.push_back(vec![row]),
-            }
+        if row.0 < self.newest {
+            self.insert(row);
             return;
         }
+        self.newest = row.0;
+        match self.chunks.back_mut().filter(|last| last.len() < CHUNK) {
+            Some(last) => last.push(row),
+            None => self.chunks.push_back(vec![row]),
+        }
+    }
+
+    /// Puts a row among those of greater ids.
+    fn insert(&mut self, row: RowRef) {
+        self.close_up();
+        let chunks = &mut self.chunks;
         let mut at = chunks.partition_point(|chunk| chunk[0].0 < row.0).saturating_sub(1);
         if chunks[at].len() == CHUNK {
             let upper = chunks[at].split_off(CHUNK / 2);
@@ -170,7 +178,16 @@ impl Many {
 
     /// Whether none is left.
     fn pop(&mut self, id: u64) -> bool {
-        let Many { chunks, .. } = self;
+        if self.chunk(0)[0].0 == id {
+            self.gone += 1;
+            if self.gone == self.chunks[0].len() {
+                self.chunks.pop_front();
+                self.gone = 0;
+            }
+            return self.chunks.is_empty();
+        }
+        self.close_up();
+        let chunks = &mut self.chunks;
         let chunk = chunks.partition_point(|chunk| chunk[0].0 <= id).saturating_sub(1);
         if let Ok(at) = chunks[chunk].binary_search_by_key(&id, |(known, _)| *known) {
             chunks[chunk].remove(at);
@@ -180,13 +197,24 @@ impl Many {
         }
         chunks.is_empty()
     }
+
+    fn close_up(&mut self) {
+        let gone = std::mem::take(&mut self.gone);
+        if gone > 0 {
+            self.chunks[0].drain(..gone);
+        }
+    }
+
+    fn chunk(&self, chunk: usize) -> &[RowRef] {
+        &self.chunks[chunk][if chunk == 0 { self.gone } else { 0 }..]
+    }
 }
 
 /// Rows of one owner in one market, by ascending ids.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Rows<'a> {
     One(&'a RowRef),
-    Many(&'a VecDeque<Vec<RowRef>>),
+    Many(&'a Many),
 }
 
 /// Behind how many rows something stands: of a chunk, and that one's place. Of two that mean the same only one is made.
@@ -211,7 +239,11 @@ impl<'a> Rows<'a> {
     pub(super) fn partition_point(self, mut holds: impl FnMut(&RowRef) -> bool) -> Cursor {
         let before = match self {
             Rows::One(row) => usize::from(holds(row)),
-            Rows::Many(chunks) => chunks.partition_point(|chunk| holds(&chunk[0])),
+            // Of the first chunk what stands first may have gone.
+            Rows::Many(many) if holds(&many.chunk(0)[0]) => {
+                many.chunks.partition_point(|chunk| std::ptr::eq(chunk, &many.chunks[0]) || holds(&chunk[0]))
+            }
+            Rows::Many(_) => 0,
         };
         match before.checked_sub(1) {
             None => self.start(),
@@ -249,7 +281,7 @@ impl<'a> Rows<'a> {
     fn chunk(self, chunk: usize) -> &'a [RowRef] {
         match self {
             Rows::One(row) => std::slice::from_ref(row),
-            Rows::Many(chunks) => &chunks[chunk],
+            Rows::Many(many) => many.chunk(chunk),
         }
     }
 }
