@@ -9,7 +9,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 case ${1:-} in -h | --help) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit ;; esac
-benchmarks=(engine perpetual mark_storm hour ring journal quorum http fapi fanout history cluster_ack)
+benchmarks=(engine perpetual mark_storm hour ring journal quorum quorum_throughput http fapi fanout history cluster_ack)
 if [ $# -gt 0 ]; then
   benchmarks=("$1")
   shift
@@ -18,7 +18,7 @@ fi
 wanted=()
 for benchmark in "${benchmarks[@]}"; do
   case $benchmark in
-    journal | quorum) wanted+=(-p ringside-bench-journal) ;;
+    journal | quorum | quorum_throughput) wanted+=(-p ringside-bench-journal) ;;
     hour | history) wanted+=(-p ringside-bench-edge) ;;
     cluster_ack) wanted+=(-p ringside-rigs -p ringside-slow-disk --lib -p ringside-gateway --bin ringside) ;;
     http | fapi | fanout) wanted+=(-p ringside-bench-edge -p ringside-gateway --bin ringside) ;;

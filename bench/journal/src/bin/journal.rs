@@ -322,21 +322,30 @@ fn latency(scratch: &Scratch, arguments: &Arguments, text: &mut String) -> Resul
         let commands = commands(count, arguments.seed, 1);
         let mut differences = Vec::new();
         for (index, command) in commands.iter().enumerate() {
-            let sync = bare.one(index)?;
-            let start = Instant::now();
-            journal.producer.try_publish(command).context("the ring has room")?;
-            if wait == Wait::Spin {
-                while journal.gate.released(mode) < command.sequence {
-                    std::hint::spin_loop();
+            let mut acknowledge = || -> Result<Duration> {
+                let start = Instant::now();
+                journal.producer.try_publish(command).context("the ring has room")?;
+                if wait == Wait::Spin {
+                    while journal.gate.released(mode) < command.sequence {
+                        std::hint::spin_loop();
+                    }
+                } else {
+                    journal.wait(command.sequence, mode)?;
                 }
+                Ok(start.elapsed())
+            };
+            // A disk that has rested takes longer: each is the first as often as the other.
+            let (sync, took) = if index % 2 == 0 {
+                let sync = bare.one(index)?;
+                (sync, acknowledge()?)
             } else {
-                journal.wait(command.sequence, mode)?;
-            }
-            let took = start.elapsed();
+                let took = acknowledge()?;
+                (bare.one(index)?, took)
+            };
             alone.saturating_record(sync.as_nanos() as u64);
             acknowledged.saturating_record(took.as_nanos() as u64);
             differences.push(took.as_secs_f64() * 1e6 - sync.as_secs_f64() * 1e6);
-            // Beyond the idle seal, so that each command finds the journal at rest.
+            // So that each finds the journal at rest.
             std::thread::sleep(Duration::from_millis(if mode == GateMode::Durable { 7 } else { 0 }));
         }
         if mode == GateMode::Durable {
