@@ -458,14 +458,16 @@ fn watch(
                     tracing::warn!(to, "the member did not come to lead: this one leads on");
                 }
             }
-            // Here only what frees or ends something is taken; another may have room, and a second engine.
-            // What stops every second engine must not have the lead go round.
+            // Here only what frees or ends something is taken, or soon will be; another may have room, a faster disk, a second engine.
+            // What stops every second engine, or fills every disk, must not have the lead go round.
             let has_stopped = stages.follower.is_failed() && begun.elapsed() >= POOR;
-            let is_poor = has_stopped || stages.journal.pressure() != Pressure::None;
+            let is_slow = stages.journal.pressure() != Pressure::None && !stages.journal.is_short_of_room();
+            let roomier = led.upstream.roomier();
+            let is_poor = has_stopped || is_slow || roomier.is_some();
             if is_poor && poor_at.is_none_or(|at| at.elapsed() >= POOR) {
                 poor_at = Some(Instant::now());
                 tracing::warn!("this member can lead no longer as it should: another one is to lead");
-                try_to_hand_over(&shared, led, None);
+                try_to_hand_over(&shared, led, roomier);
             }
         }
         std::thread::sleep(WATCH);

@@ -78,6 +78,8 @@ struct Told {
     has_journal: bool,
     /// The files of another are wanted.
     is_fetching: bool,
+    /// Who is to lead for want of room here.
+    roomier: Option<u64>,
     failure: Option<Failure>,
 }
 
@@ -198,6 +200,10 @@ impl Upstream for Running {
 
     fn take_transfer(&self) -> Option<u64> {
         self.transfer.lock().take()
+    }
+
+    fn roomier(&self) -> Option<u64> {
+        self.told().roomier
     }
 }
 
@@ -368,10 +374,6 @@ fn carry_on(
                 node.is_unreachable(to);
             }
         }
-        if let Some(to) = node.roomier() {
-            tracing::warn!(to, "the lead is handed over: the disk of this member is short of room");
-            node.hand_over(Some(to));
-        }
         let failure = failure.or_else(|| worked.err().map(|error| Failure::Journal(error.to_string())));
         let leads = matches!(node.role(), Role::Leads | Role::Elected(_));
         if let Some(reason) = carried.judge(node, &mut divergence, leads)
@@ -430,6 +432,7 @@ fn tell(node: &Node, failure: Option<Failure>) -> Told {
         sequence: node.sequence(),
         has_journal: node.has_journal(),
         is_fetching: node.wants().is_some(),
+        roomier: node.roomier(),
         failure,
     }
 }

@@ -29,4 +29,8 @@ pub(super) trait Upstream: Send + Sync {
     fn take_transfer(&self) -> Option<u64> {
         None
     }
+    /// Who has room where this host's disk is short of it.
+    fn roomier(&self) -> Option<u64> {
+        None
+    }
 }

@@ -399,6 +399,16 @@ impl Log {
         self.failure.take()
     }
 
+    /// Whether the disk has room for these entries of a leader: for as many segments as they begin.
+    pub(crate) fn has_room_for(&self, entries: &[Entry]) -> bool {
+        // The first of a term is made here, and may begin one.
+        let begins = |entry: &&Entry| {
+            Whole::of(entry).is_some_and(|whole| !whole.block.is_empty() || whole.batch.is_empty())
+        };
+        let segments = entries.iter().filter(begins).count();
+        segments == 0 || self.copier.has_spares(segments as u64)
+    }
+
     /// Makes entries durable, in the place of whatever others stand there.
     ///
     /// Errors: they do not follow; the disk.

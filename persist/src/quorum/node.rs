@@ -40,8 +40,6 @@ const SILENCE: usize = 2 * ELECTION;
 const MESSAGE_LEN: u64 = 1 << 20;
 /// Messages on their way to a member at most.
 const IN_FLIGHT: usize = 64;
-/// Ticks from one attempt to hand the lead over for want of room to the next.
-const AGAIN: u64 = 500;
 /// Ticks after which a member that is to fetch the files is told so again, or asked how far it has come.
 const REMIND: usize = 50;
 
@@ -109,8 +107,6 @@ pub struct Node {
     drawn_for: (u64, StateRole, u64),
     /// The last term in which another was told to begin an election at once, whomever its voters hear: whenever that arrives.
     called: u64,
-    /// At which tick it was last told to hand the lead over.
-    handed_over: u64,
     /// What `raft` gave out while this member's own disk takes it: its numbers, and the last batch of each.
     unconfirmed: VecDeque<(u64, u64)>,
     _lock: Lock,
@@ -173,7 +169,6 @@ impl Node {
             drawn: 0,
             drawn_for: (u64::MAX, StateRole::Follower, 0),
             called: 0,
-            handed_over: 0,
             unconfirmed: VecDeque::new(),
             _lock: lock,
         };
@@ -272,7 +267,6 @@ impl Node {
             return false;
         }
         let Some(to) = self.heir(|id| to.is_none_or(|to| to == id)) else { return false };
-        self.handed_over = self.ticks;
         self.raft.transfer_leader(to);
         true
     }
@@ -289,12 +283,11 @@ impl Node {
     }
 
     /// Whom the lead is to be handed over to because this member's disk is short of room, before it takes cancels alone: one whose disk
-    /// has room. Where nothing came of that it is said again later.
+    /// has room.
     pub fn roomier(&self) -> Option<u64> {
         let raft = &self.raft.raft;
         let leads = self.link.is_some() && !self.is_ended && raft.state == StateRole::Leader;
-        let is_again = self.handed_over > 0 && self.ticks - self.handed_over < AGAIN;
-        if !leads || is_again || raft.lead_transferee.is_some() || !self.is_short_of_room() {
+        if !leads || raft.lead_transferee.is_some() || !self.is_short_of_room() {
             return None;
         }
         self.heir(|id| self.lease.has_room(id, raft.term))
@@ -363,6 +356,10 @@ impl Node {
             }
         }
         if kind == MessageType::MsgSnapshot && !self.has_place(&mut message) {
+            return;
+        }
+        // As if it had been lost: it comes again, and may find room.
+        if kind == MessageType::MsgAppend && !self.log().has_room_for(&message.entries) {
             return;
         }
         // A message of a member that is none, or that answers nothing.

@@ -158,6 +158,14 @@ impl Copier {
         Ok(())
     }
 
+    /// Whether so many further segments can be begun, as far as is known: false where the disk gives none.
+    pub(crate) fn has_spares(&self, segments: u64) -> bool {
+        let Some(pool) = &self.pool else { return true };
+        // What else is wrong is said where one is begun.
+        let _ = pool.work();
+        self.status.spares() >= segments || !self.status.is_short_of_room()
+    }
+
     /// The name of an allocated file of this length.
     fn spare(&mut self, segment_len: u64) -> Result<String, CopyError> {
         let Some(pool) = self.pool.as_ref().filter(|_| segment_len == self.pool_len) else {

@@ -117,7 +117,7 @@ impl JournalStatus {
     }
 
     /// Whether the disk had no room for a segment ahead when it was last asked: what it has left is soon used up.
-    pub(crate) fn is_short_of_room(&self) -> bool {
+    pub fn is_short_of_room(&self) -> bool {
         self.is_refused.load(Ordering::Relaxed) || self.is_name_refused.load(Ordering::Relaxed)
     }
 

@@ -856,6 +856,12 @@ impl World {
         self.members.iter().map(of).collect::<Vec<_>>().join("\n")
     }
 
+    /// The last batch that anybody has, but for a few.
+    fn newest(&self) -> u64 {
+        let last = self.members.iter().filter_map(|member| member.node.as_ref()).map(|node| node.batches().0);
+        last.max().unwrap_or(0).saturating_sub(20)
+    }
+
     fn leader(&self) -> Option<&Leading> {
         self.members.iter().find_map(|member| match &member.engine {
             Engine::Leads(leading) if !leading.link.is_lost() => Some(leading.as_ref()),
@@ -1070,10 +1076,10 @@ fn a_lead_that_was_handed_over_in_vain_is_given_up() {
 }
 
 /// A leader whose disk gives no further segment gives the lead to the one that has room, and follows; in every other life a follower's
-/// disk is full as well, whose process ends once it needs a segment, as does one that is elected while it has no room for its epoch.
+/// disk is full as well. Both take no batches until they have room; a process ends only that is elected while it has no room for its epoch.
 #[test]
 fn a_leader_whose_disk_is_full_gives_the_lead_to_one_with_room() {
-    let [longest, follow] = [const { AtomicU64::new(0) }; 2];
+    let [longest, follow, behind] = [const { AtomicU64::new(0) }; 3];
     for_each_seed("cluster::a_leader_whose_disk_is_full_gives_the_lead_to_one_with_room", 60, |seed| {
         let mut world = World::new(seed, Planted::Nothing);
         world.members_change = false;
@@ -1108,7 +1114,14 @@ fn a_leader_whose_disk_is_full_gives_the_lead_to_one_with_room() {
         if !are_two {
             longest.fetch_max(world.now - begun, Ordering::Relaxed);
         }
+        // Its segments are used up, and the others go on.
+        let before = world.acknowledged;
+        world.run(500, 0);
+        assert!(world.acknowledged > before, "seed {seed}: nobody acknowledges\n{}", world.looks());
         follow.fetch_add(u64::from(!are_two && world.crashes == 0), Ordering::Relaxed);
+        let is_behind =
+            world.members[full].node.as_ref().is_none_or(|node| node.batches().0 < world.newest());
+        behind.fetch_add(u64::from(is_behind), Ordering::Relaxed);
         world.full.clear();
         world.heal();
         let before = world.acknowledged;
@@ -1117,10 +1130,10 @@ fn a_leader_whose_disk_is_full_gives_the_lead_to_one_with_room() {
         world.run(200, 0);
         assert!(world.acknowledged > before && world.has_all(), "seed {seed}\n{}", world.looks());
     });
-    let [longest, follow] = [longest, follow].map(AtomicU64::into_inner);
-    let said = format!("{longest} ticks at most, and {follow} of 30 leaders follow");
+    let [longest, follow, behind] = [longest, follow, behind].map(AtomicU64::into_inner);
+    let said = format!("{longest} ticks at most, {follow} of 30 leaders follow, {behind} of 60 take nothing");
     println!("{said}");
-    assert!(seeds::is_rerun() || follow > 25, "{said}");
+    assert!(seeds::is_rerun() || follow > 25 && behind > 50, "{said}");
 }
 
 /// The first of the suite's seeds that finds it.
