@@ -38,6 +38,9 @@ struct Arguments {
     /// Measured seconds of each.
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
+    /// Counts of connections; 64 is to be among them.
+    #[arg(long, value_delimiter = ',', default_value = "1,64,256")]
+    connections: Vec<usize>,
     /// Gateway threads, and threads of the bare server.
     #[arg(long, default_value_t = 1)]
     workers: usize,
@@ -65,11 +68,16 @@ const QUANTITY_DECIMALS: u32 = 3;
 /// Pairs of accounts that trade with each other.
 const PAIRS: u32 = 64;
 const CREDIT: &str = "1000000";
-/// Connections of each part; the first is the unloaded one.
-const CONNECTIONS: [usize; 3] = [1, 64, 256];
 const SEED: u64 = 9;
 /// The part of the bare server's rate that is to be reached.
 const SHARE: f64 = 0.55;
+
+impl Arguments {
+    /// The part of 64 connections, at half of whose rate the paced part goes.
+    fn loaded(&self) -> Result<usize> {
+        self.connections.iter().position(|count| *count == 64).context("64 is not among the connections")
+    }
+}
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
@@ -83,20 +91,22 @@ fn main() -> Result<()> {
 async fn compare(arguments: &Arguments) -> Result<()> {
     let load = ForeignLoad::start();
     let (mut written, mut durable) = (start(arguments, "written").await?, start(arguments, "durable").await?);
-    let mut venues =
-        vec![Venue::open(&mut written, "written").await?, Venue::open(&mut durable, "durable").await?];
+    let mut venues = vec![
+        Venue::open(&mut written, "written", arguments).await?,
+        Venue::open(&mut durable, "durable", arguments).await?,
+    ];
     let answer = venues[0].record().await?;
     let traders = venues[0].traders.clone();
     let bare = BareServer::start(&answer, &traders, arguments.workers, false).await?;
-    let subject = Subject::new("bare hyper", bare.address, bare.process_id(), &CONNECTIONS);
+    let subject = Subject::new("bare hyper", bare.address, bare.process_id(), &arguments.connections);
     venues.insert(0, Venue { subject, traders, placed: [0; 2] });
     for venue in &venues {
         venue.refuses_forgeries().await?;
     }
     for _ in 0..arguments.repetitions {
-        for (part, connections) in CONNECTIONS.into_iter().enumerate() {
+        for (part, connections) in arguments.connections.iter().enumerate() {
             for venue in &mut venues {
-                let lanes = venue.lanes(connections).await?;
+                let lanes = venue.lanes(*connections).await?;
                 let measured = Duration::from_secs_f64(arguments.seconds);
                 let lanes = venue.subject.closed(part, lanes, measured).await?;
                 venue.count(&lanes);
@@ -106,7 +116,8 @@ async fn compare(arguments: &Arguments) -> Result<()> {
     let mut delays = Vec::new();
     for venue in &mut venues[1..] {
         delays.push((format!("{}, alone", venue.subject.name), venue.delays(arguments.orders).await?));
-        let rate = venue.subject.rate(1) / 2.0;
+        let loaded = arguments.loaded()?;
+        let rate = venue.subject.rate(loaded) / 2.0;
         let name = format!("{}, {rate:.0} orders/s", venue.subject.name);
         delays
             .push((name, venue.delays_under(rate, Duration::from_secs_f64(3.0 * arguments.seconds)).await?));
@@ -154,7 +165,7 @@ struct ListenKey {
 
 impl Venue {
     /// Makes the accounts.
-    async fn open(server: &mut Server, name: &'static str) -> Result<Venue> {
+    async fn open(server: &mut Server, name: &'static str, arguments: &Arguments) -> Result<Venue> {
         let mut connection = Connection::open(server.address).await?;
         let mut traders = Vec::new();
         for index in 0..=2 * PAIRS {
@@ -164,7 +175,7 @@ impl Venue {
             api::credit_perpetual(&mut connection, &server.admin_key, &wallet, CREDIT).await?;
             traders.push(Signing { key, secret });
         }
-        let subject = Subject::new(name, server.address, server.process_id(), &CONNECTIONS);
+        let subject = Subject::new(name, server.address, server.process_id(), &arguments.connections);
         Ok(Venue { subject, traders, placed: [0; 2] })
     }
 
@@ -225,7 +236,7 @@ impl Venue {
 
     /// The same while others place `rate` orders a second.
     async fn delays_under(&mut self, rate: f64, measured: Duration) -> Result<Vec<i64>> {
-        let lanes = self.lanes(CONNECTIONS[1]).await?;
+        let lanes = self.lanes(64).await?;
         let mut watched = Watched::open(self).await?;
         let is_over = Cell::new(false);
         let others = async {
@@ -375,7 +386,7 @@ fn summary(
     text.push('\n');
     let mut passed = true;
     let [bare, written, ..] = subjects.as_slice() else { bail!("three servers were compared") };
-    for (part, connections) in CONNECTIONS.iter().enumerate().skip(1) {
+    for (part, connections) in arguments.connections.iter().enumerate().filter(|(_, count)| **count > 1) {
         let ratio = written.rate(part) / bare.rate(part);
         let (reached, line) =
             bar(&format!("written, {connections} connections, requests/s x bare"), ratio, SHARE, false);

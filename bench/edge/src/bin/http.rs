@@ -29,6 +29,9 @@ struct Arguments {
     /// Measured seconds of each.
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
+    /// Counts of connections; 64 is to be among them.
+    #[arg(long, value_delimiter = ',', default_value = "1,64,256")]
+    connections: Vec<usize>,
     /// Gateway threads, and threads of the bare server.
     #[arg(long, default_value_t = 1)]
     workers: usize,
@@ -50,9 +53,14 @@ struct Arguments {
 const SYMBOL: &str = "HTTPBENCH";
 /// Pairs of accounts, one that sells and one that buys.
 const PAIRS: u32 = 64;
-/// Connections of each part; the first is the unloaded one.
-const CONNECTIONS: [usize; 3] = [1, 64, 256];
 const SEED: u64 = 8;
+
+impl Arguments {
+    /// The part of 64 connections, at half of whose rate the paced part goes.
+    fn loaded(&self) -> Result<usize> {
+        self.connections.iter().position(|count| *count == 64).context("64 is not among the connections")
+    }
+}
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
@@ -76,8 +84,8 @@ struct Venue {
 }
 
 impl Venue {
-    fn new(name: &'static str, address: SocketAddr, process: u32, keys: Vec<[String; 2]>) -> Venue {
-        Venue { subject: Subject::new(name, address, process, &CONNECTIONS), keys, placed: [0; 2] }
+    fn new(subject: Subject, keys: Vec<[String; 2]>) -> Venue {
+        Venue { subject, keys, placed: [0; 2] }
     }
 
     /// Connections whose orders alternate: one that sells and one that buys, at one price.
@@ -103,14 +111,14 @@ impl Venue {
     }
 
     async fn closed(&mut self, part: usize, arguments: &Arguments) -> Result<()> {
-        let lanes = self.lanes(CONNECTIONS[part]).await?;
+        let lanes = self.lanes(self.subject.connections(part)).await?;
         let lanes = self.subject.closed(part, lanes, Duration::from_secs_f64(arguments.seconds)).await?;
         self.count(&lanes);
         Ok(())
     }
 
     async fn paced(&mut self, rate: f64, arguments: &Arguments) -> Result<()> {
-        let lanes = self.lanes(CONNECTIONS[1]).await?;
+        let lanes = self.lanes(self.subject.connections(arguments.loaded()?)).await?;
         let lanes = self.subject.paced(rate, lanes, Duration::from_secs_f64(arguments.seconds)).await?;
         self.count(&lanes);
         Ok(())
@@ -150,18 +158,23 @@ async fn compare(arguments: &Arguments) -> Result<()> {
     let load = ForeignLoad::start();
     let mut written = start(arguments, "written").await?;
     let mut durable = start(arguments, "durable").await?;
-    let mut venues = vec![prepare(&mut written, "written").await?, prepare(&mut durable, "durable").await?];
+    let mut venues = vec![
+        prepare(&mut written, "written", arguments).await?,
+        prepare(&mut durable, "durable", arguments).await?,
+    ];
     let answer = record(&mut venues[0]).await?;
     let bare = BareServer::start(&answer, &[], arguments.workers, arguments.pin).await?;
-    venues.insert(0, Venue::new("bare hyper", bare.address, bare.process_id(), venues[0].keys.clone()));
+    let subject = Subject::new("bare hyper", bare.address, bare.process_id(), &arguments.connections);
+    venues.insert(0, Venue::new(subject, venues[0].keys.clone()));
     for _ in 0..arguments.repetitions {
-        for part in 0..CONNECTIONS.len() {
+        for part in 0..arguments.connections.len() {
             for venue in &mut venues {
                 venue.closed(part, arguments).await?;
             }
         }
     }
-    let rate = arguments.rate.unwrap_or_else(|| venues[1].subject.rate(1) / 2.0);
+    let loaded = arguments.loaded()?;
+    let rate = arguments.rate.unwrap_or_else(|| venues[1].subject.rate(loaded) / 2.0);
     for _ in 0..arguments.repetitions.min(3) {
         for venue in &mut venues {
             venue.paced(rate, arguments).await?;
@@ -186,7 +199,7 @@ async fn start(arguments: &Arguments, acknowledge: &str) -> Result<Server> {
 }
 
 /// Lists the market and makes the accounts.
-async fn prepare(server: &mut Server, name: &'static str) -> Result<Venue> {
+async fn prepare(server: &mut Server, name: &'static str, arguments: &Arguments) -> Result<Venue> {
     let mut connection = Connection::open(server.address).await?;
     let market = MarketText {
         symbol: SYMBOL.to_string(),
@@ -210,7 +223,8 @@ async fn prepare(server: &mut Server, name: &'static str) -> Result<Venue> {
         }
         keys.push(both);
     }
-    Ok(Venue::new(name, server.address, server.process_id(), keys))
+    let subject = Subject::new(name, server.address, server.process_id(), &arguments.connections);
+    Ok(Venue::new(subject, keys))
 }
 
 /// A resting order's and its counterpart's answers; the second, with its fill, is what the bare server answers.
@@ -251,23 +265,22 @@ fn summary(
     writeln!(text, "closed loop, from sending to answer:\n{}", subject::latency_table(&subjects))?;
     writeln!(
         text,
-        "open loop at {rate:.0} requests/s over {} connections, from when due:\n{}",
-        CONNECTIONS[1],
+        "open loop at {rate:.0} requests/s over 64 connections, from when due:\n{}",
         subject::paced_table(&subjects)
     )?;
     let mut passed = true;
     let [bare, written, ..] = subjects.as_slice() else { bail!("three servers were compared") };
-    for (part, connections) in CONNECTIONS.iter().enumerate().skip(1) {
-        let ratio = written.rate(part) / bare.rate(part);
-        let (reached, line) =
-            bar(&format!("written, {connections} connections, requests/s x bare"), ratio, 0.6, false);
+    for (part, connections) in arguments.connections.iter().enumerate() {
+        let (reached, line) = if *connections == 1 {
+            let median = |subject: &Subject| subject.latencies(part).value_at_quantile(0.5) as f64;
+            bar("written, unloaded median x bare", median(written) / median(bare), 3.0, true)
+        } else {
+            let ratio = written.rate(part) / bare.rate(part);
+            bar(&format!("written, {connections} connections, requests/s x bare"), ratio, 0.6, false)
+        };
         passed &= reached;
         text.push_str(&line);
     }
-    let median = |subject: &Subject| subject.latencies(0).value_at_quantile(0.5) as f64;
-    let (reached, line) = bar("written, unloaded median x bare", median(written) / median(bare), 3.0, true);
-    passed &= reached;
-    text.push_str(&line);
     writeln!(text, "other processes used {foreign:.1} % of the machine")?;
     Ok((text, passed))
 }
