@@ -38,8 +38,9 @@ const ELECTION: usize = 15;
 const SILENCE: usize = 2 * ELECTION;
 /// Bytes of batches in a message, unless one batch alone is longer.
 const MESSAGE_LEN: u64 = 1 << 20;
-/// Messages on their way to a member at most.
-const IN_FLIGHT: usize = 64;
+/// Messages on their way to a member at most: heartbeats wait behind them, and must not wait as long as an election does. What is made
+/// meanwhile goes with the next one.
+const IN_FLIGHT: usize = 16;
 /// Ticks after which a member that is to fetch the files is told so again, or asked how far it has come.
 const REMIND: usize = 50;
 
