@@ -161,7 +161,7 @@ struct World {
     installs: u64,
     /// Disks fail.
     is_faulty: bool,
-    /// Those of these members give no room: processes end of that.
+    /// Members whose disks give no room, of which their processes may end.
     full: Vec<usize>,
     /// Nobody places orders any more.
     is_quiet: bool,
