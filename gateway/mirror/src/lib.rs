@@ -5,4 +5,5 @@ pub mod keys;
 pub mod leader;
 pub mod members;
 mod stream;
+pub mod ticks;
 mod tls;

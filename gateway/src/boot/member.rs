@@ -24,6 +24,7 @@ use ringside_edge::metrics::Page;
 use ringside_edge::worker::cluster::{Ask, Control};
 use ringside_mirror::keys::Identity;
 use ringside_mirror::members::{self, Agreement, Give, Hear, Member, Mesh};
+use ringside_mirror::ticks::Ticks;
 use ringside_persist::config::{PersistConfig, Term, mode_code};
 use ringside_persist::error::PersistError;
 use ringside_persist::quorum::divergence::{Divergence, Saying, Verdict};
@@ -43,12 +44,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// What the consensus counts in.
-const TICK: Duration = Duration::from_millis(10);
 /// After how long it is looked again whether the engine has applied what is to be proposed: it has nearly always.
 const GLANCE: Duration = Duration::from_micros(50);
-/// Ticks that are made up for at most where the thread was held up: more would be elections for nothing.
-const LATE: u32 = 3;
 
 /// What its thread is brought.
 enum Brought {
@@ -293,8 +290,8 @@ fn carry_on(
     carried: &Carried,
     fetching: &mut Option<Fetching>,
 ) -> bool {
-    let mut next = Instant::now() + TICK;
-    let mut fetch_at = next;
+    let mut ticks = Ticks::begin();
+    let mut fetch_at = Instant::now();
     let mut membership =
         MemberChanges::new(carried.control.clone(), carried.writes.clone(), &carried.settings);
     let mut divergence = Divergence::default();
@@ -305,8 +302,7 @@ fn carry_on(
         let _ = bring.send(Brought::Ask(ask));
     })));
     loop {
-        let until_tick = next.saturating_duration_since(Instant::now());
-        let wait = if node.waits_for_engine() { until_tick.min(GLANCE) } else { until_tick };
+        let wait = if node.waits_for_engine() { ticks.wait().min(GLANCE) } else { ticks.wait() };
         let first = match brought.recv_timeout(wait) {
             Ok(first) => Some(first),
             Err(RecvTimeoutError::Timeout) => None,
@@ -357,13 +353,8 @@ fn carry_on(
                 Brought::Stop => return false,
             }
         }
-        let mut late = 0;
-        while Instant::now() >= next {
-            if late < LATE {
-                node.tick();
-            }
-            late += 1;
-            next += TICK;
+        for _ in 0..ticks.passed() {
+            node.tick();
         }
         let worked = node.work();
         // Before others are told of what ends it.

@@ -89,6 +89,7 @@ fn main() -> Result<()> {
 }
 
 async fn compare(arguments: &Arguments) -> Result<()> {
+    let loaded = arguments.loaded()?;
     let load = ForeignLoad::start();
     let (mut written, mut durable) = (start(arguments, "written").await?, start(arguments, "durable").await?);
     let mut venues = vec![
@@ -116,7 +117,6 @@ async fn compare(arguments: &Arguments) -> Result<()> {
     let mut delays = Vec::new();
     for venue in &mut venues[1..] {
         delays.push((format!("{}, alone", venue.subject.name), venue.delays(arguments.orders).await?));
-        let loaded = arguments.loaded()?;
         let rate = venue.subject.rate(loaded) / 2.0;
         let name = format!("{}, {rate:.0} orders/s", venue.subject.name);
         delays

@@ -155,6 +155,7 @@ fn order(side: &str, key: &str) -> Vec<u8> {
 }
 
 async fn compare(arguments: &Arguments) -> Result<()> {
+    let loaded = arguments.loaded()?;
     let load = ForeignLoad::start();
     let mut written = start(arguments, "written").await?;
     let mut durable = start(arguments, "durable").await?;
@@ -173,7 +174,6 @@ async fn compare(arguments: &Arguments) -> Result<()> {
             }
         }
     }
-    let loaded = arguments.loaded()?;
     let rate = arguments.rate.unwrap_or_else(|| venues[1].subject.rate(loaded) / 2.0);
     for _ in 0..arguments.repetitions.min(3) {
         for venue in &mut venues {

@@ -15,6 +15,7 @@ use ringside_core::gate::GateMode;
 use ringside_core::ring::Wait;
 use ringside_mirror::keys::Identity;
 use ringside_mirror::members::{Agreement, Give, Given, Hear, Member, Mesh, Wanted, fetch, start};
+use ringside_mirror::ticks::Ticks;
 use ringside_persist::config::{Method, Term, mode_code};
 use ringside_persist::quorum::Message;
 use ringside_persist::quorum::install::Fetch;
@@ -34,10 +35,6 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// What the consensus counts in.
-const TICK: Duration = Duration::from_millis(10);
-/// Ticks that are made up for at most.
-const LATE: u32 = 3;
 /// Length of a full batch.
 const BATCH: usize = 1 << 20;
 /// Acknowledgements whose times are taken while nothing else happens.
@@ -101,9 +98,9 @@ fn carry(
     told: &Mutex<Told>,
 ) -> Result<()> {
     let begun = Instant::now();
-    let mut next = begun + TICK;
+    let mut ticks = Ticks::begin();
     loop {
-        let first = match brought.recv_timeout(next.saturating_duration_since(Instant::now())) {
+        let first = match brought.recv_timeout(ticks.wait()) {
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
             first => first.ok(),
         };
@@ -121,13 +118,8 @@ fn carry(
                 Brought::Stop => return Ok(()),
             }
         }
-        let mut late = 0;
-        while Instant::now() >= next {
-            if late < LATE {
-                node.tick();
-            }
-            late += 1;
-            next += TICK;
+        for _ in 0..ticks.passed() {
+            node.tick();
         }
         node.work()?;
         for message in node.messages() {
@@ -187,7 +179,7 @@ impl World {
                     return Ok((host, term));
                 }
             }
-            std::thread::sleep(TICK);
+            std::thread::sleep(Duration::from_millis(10));
         }
         bail!("nobody is elected")
     }
