@@ -21,7 +21,9 @@ use ringside_dialect::spot::id;
 use ringside_dialect::spot::refusal::Refusal;
 use ringside_edge::route::Query;
 use ringside_gateway::routes::routes;
-use ringside_wire::decimal::{parse_amount, parse_bps, parse_entry, write_amount, write_bps, write_entry};
+use ringside_wire::decimal::{
+    parse_amount, parse_bps, parse_entry, text_of, write_amount, write_bps, write_entry,
+};
 
 const BODIES: &[&str] = &[
     r#"{"symbol":"DFUSDT","side":"buy","type":"limit","tif":"gtc","price":"0.2","quantity":"20"}"#,
@@ -95,20 +97,14 @@ fn read(bytes: &[u8], commands: &mut Vec<Command>) -> Vec<Result<(), &'static st
 
 /// A number that is read is written, and read again, as itself.
 fn numbers(bytes: &[u8]) {
-    let mut out = Vec::new();
     if let Some(amount) = parse_amount(bytes) {
-        write_amount(&mut out, amount);
-        assert_eq!(parse_amount(&out), Some(amount));
+        assert_eq!(parse_amount(text_of(|out| write_amount(out, amount)).as_bytes()), Some(amount));
     }
-    out.clear();
     if let Some(value) = parse_entry(bytes) {
-        write_entry(&mut out, value);
-        assert_eq!(parse_entry(&out), Some(value));
+        assert_eq!(parse_entry(text_of(|out| write_entry(out, value)).as_bytes()), Some(value));
     }
-    out.clear();
     if let Some(rate) = parse_bps(bytes) {
-        write_bps(&mut out, rate);
-        assert_eq!(parse_bps(&out), Some(rate));
+        assert_eq!(parse_bps(text_of(|out| write_bps(out, rate)).as_bytes()), Some(rate));
     }
 }
 

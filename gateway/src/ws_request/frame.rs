@@ -5,7 +5,7 @@ use ringside_dialect::fapi::params::{Members, PARAMS_MAX};
 use ringside_dialect::fapi::refusal::{self, Refusal};
 use ringside_edge::http::order_rate::Counted;
 use ringside_streams::envelope::finished;
-use ringside_wire::decimal::write_u64;
+use ringside_wire::write;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -165,7 +165,7 @@ pub fn answer(id: &str, status: u16, outcome: Result<&[u8], &[u8]>, used: Option
     out.extend_from_slice(b"{\"id\":");
     out.extend_from_slice(id.as_bytes());
     out.extend_from_slice(b",\"status\":");
-    write_u64(&mut out, status.into());
+    write(&mut out, &status);
     out.extend_from_slice(member);
     out.extend_from_slice(body);
     if let Some(used) = used {
@@ -188,11 +188,11 @@ fn limiter(out: &mut Vec<u8>, kind: &str, (interval, number): (&str, u64), limit
     for part in ["{\"rateLimitType\":\"", kind, "\",\"interval\":\"", interval, "\",\"intervalNum\":"] {
         out.extend_from_slice(part.as_bytes());
     }
-    write_u64(out, number);
+    write(out, &number);
     out.extend_from_slice(b",\"limit\":");
-    write_u64(out, limit.into());
+    write(out, &limit);
     out.extend_from_slice(b",\"count\":");
-    write_u64(out, count.into());
+    write(out, &count);
     out.push(b'}');
 }
 

@@ -2,7 +2,7 @@
 
 use super::topic::Topic;
 use bytes::Bytes;
-use ringside_wire::decimal::write_u64;
+use ringside_wire::write;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 /// In which shape a listener wants its pushes.
@@ -105,7 +105,7 @@ pub fn numbered(data: &[u8], seq: u64) -> Utf8Bytes {
     let mut out = Vec::with_capacity(data.len() + 28);
     out.extend_from_slice(data.strip_suffix(b"}").unwrap_or(data));
     out.extend_from_slice(b",\"seq\":");
-    write_u64(&mut out, seq);
+    write(&mut out, &seq);
     out.push(b'}');
     finished(out)
 }
@@ -128,11 +128,11 @@ pub fn stream_state(now_ms: i64, seq: u64, gap: Option<(u64, &[&str])>) -> Vec<u
     match gap {
         None => {
             out.extend_from_slice(b",\"seq\":");
-            write_u64(&mut out, seq);
+            write(&mut out, &seq);
         }
         Some((from, reads)) => {
             out.extend_from_slice(b",\"from\":");
-            write_u64(&mut out, from);
+            write(&mut out, &from);
             end_of_gap(&mut out, "seq", seq, reads);
         }
     }
@@ -142,7 +142,7 @@ pub fn stream_state(now_ms: i64, seq: u64, gap: Option<(u64, &[&str])>) -> Vec<u
 
 fn end_of_gap(out: &mut Vec<u8>, name: &str, seq: u64, reads: &[&str]) {
     out.extend_from_slice(format!(",\"{name}\":").as_bytes());
-    write_u64(out, seq);
+    write(out, &seq);
     out.extend_from_slice(b",\"read\":[\"");
     out.extend_from_slice(reads.join("\",\"").as_bytes());
     out.extend_from_slice(b"\"]");
@@ -169,7 +169,7 @@ fn begin(out: &mut Vec<u8>, frame_type: &str, channel: &str, seq: Option<u64>) {
     out.push(b'"');
     if let Some(seq) = seq {
         out.extend_from_slice(b",\"seq\":");
-        write_u64(out, seq);
+        write(out, &seq);
     }
 }
 

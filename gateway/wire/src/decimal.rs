@@ -4,6 +4,7 @@
 //! In: `^[0-9]{1,20}(\.[0-9]+)?$`, and numbers of JSON with an exponent as well (`spot.md` 1, `perpetual.md` 1): what programs print of
 //! their binary floats. Out: the shortest decimal form, no exponent, `0` for zero.
 
+use arrayvec::ArrayString;
 use ringside_core::money::{AMOUNT_UNIT, Amount, FEE_RATE_ONE, FeeRate, MAX_ENTRY, Price, UNIT};
 use std::borrow::Cow;
 
@@ -166,67 +167,21 @@ const POWERS: [u64; 20] = {
     powers
 };
 
-/// Where digits go.
-pub trait Out {
-    /// Appends a byte.
-    fn push(&mut self, byte: u8);
-    /// Appends bytes.
-    fn extend_from_slice(&mut self, bytes: &[u8]);
-}
+/// Text of a number, without an allocation: digits of the widest integer, a sign, a point and the zero before it.
+pub type Text = ArrayString<42>;
 
-impl Out for Vec<u8> {
-    fn push(&mut self, byte: u8) {
-        Vec::push(self, byte);
-    }
-
-    fn extend_from_slice(&mut self, bytes: &[u8]) {
-        Vec::extend_from_slice(self, bytes);
-    }
-}
-
-/// Text of a number, without an allocation.
-pub struct Text {
-    bytes: [u8; TEXT_LEN],
-    len: usize,
-}
-
-/// Digits of the widest integer, a sign, a point and the zero before it.
-const TEXT_LEN: usize = 42;
-
-impl Text {
-    /// What is written.
-    #[inline]
-    pub fn of(write: impl FnOnce(&mut Text)) -> Text {
-        let mut text = Text { bytes: [0; TEXT_LEN], len: 0 };
-        write(&mut text);
-        text
-    }
-
-    /// The text.
-    #[inline]
-    pub fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.bytes[..self.len]).unwrap_or_default()
-    }
-}
-
-impl Out for Text {
-    #[inline]
-    fn push(&mut self, byte: u8) {
-        self.bytes[self.len] = byte;
-        self.len += 1;
-    }
-
-    #[inline]
-    fn extend_from_slice(&mut self, bytes: &[u8]) {
-        self.bytes[self.len..self.len + bytes.len()].copy_from_slice(bytes);
-        self.len += bytes.len();
-    }
+/// Text as one of the functions below writes it.
+#[inline]
+pub fn text_of(write: impl FnOnce(&mut Text)) -> Text {
+    let mut text = Text::new_const();
+    write(&mut text);
+    text
 }
 
 /// Appends an amount given in steps of 10^-18.
-pub fn write_amount<O: Out>(out: &mut O, amount: Amount) {
+pub fn write_amount(out: &mut Text, amount: Amount) {
     if amount < 0 {
-        out.push(b'-');
+        out.push('-');
     }
     let magnitude = amount.unsigned_abs();
     match u64::try_from(magnitude) {
@@ -239,21 +194,21 @@ pub fn write_amount<O: Out>(out: &mut O, amount: Amount) {
 }
 
 /// Appends a price or quantity given in steps of 10^-8.
-pub fn write_entry<O: Out>(out: &mut O, value: Price) {
+pub fn write_entry(out: &mut Text, value: Price) {
     if value < 0 {
-        out.push(b'-');
+        out.push('-');
     }
     let magnitude = value.unsigned_abs();
     write_parts(out, magnitude / UNIT as u64, magnitude % UNIT as u64, 8);
 }
 
 /// Appends a sum of quantities, each in steps of 10^-8; it may exceed 64 bits.
-pub fn write_total<O: Out>(out: &mut O, total: i128) {
+pub fn write_total(out: &mut Text, total: i128) {
     match i64::try_from(total) {
         Ok(total) => write_entry(out, total),
         Err(_) => {
             if total < 0 {
-                out.push(b'-');
+                out.push('-');
             }
             let magnitude = total.unsigned_abs();
             write_u128(out, magnitude / UNIT as u128);
@@ -263,77 +218,48 @@ pub fn write_total<O: Out>(out: &mut O, total: i128) {
 }
 
 /// Appends a fee rate as basis points.
-pub fn write_bps<O: Out>(out: &mut O, rate: FeeRate) {
+pub fn write_bps(out: &mut Text, rate: FeeRate) {
     write_parts(out, u64::from(rate / 10_000), u64::from(rate % 10_000), 4);
 }
 
-fn write_parts<O: Out>(out: &mut O, whole: u64, fraction: u64, decimals: usize) {
+fn write_parts(out: &mut Text, whole: u64, fraction: u64, decimals: usize) {
     write_u64(out, whole);
     write_fraction(out, fraction, decimals);
 }
 
 /// Appends `fraction` as that many decimals without trailing zeros; nothing for zero.
-fn write_fraction<O: Out>(out: &mut O, mut fraction: u64, decimals: usize) {
-    if fraction == 0 {
-        return;
+fn write_fraction(out: &mut Text, fraction: u64, decimals: usize) {
+    if fraction != 0 {
+        let mut digits = itoa::Buffer::new();
+        out.push('.');
+        out.push_str(padded(&mut digits, fraction, decimals).trim_end_matches('0'));
     }
-    let mut digits = [b'0'; FRACTION_DIGITS];
-    let digits = &mut digits[..decimals];
-    for place in digits.iter_mut().rev() {
-        *place = b'0' + (fraction % 10) as u8;
-        fraction /= 10;
-    }
-    let zeros = digits.iter().rev().take_while(|byte| **byte == b'0').count();
-    out.push(b'.');
-    out.extend_from_slice(&digits[..decimals - zeros]);
+}
+
+/// So many digits, at most 18, zeros in front.
+fn padded(digits: &mut itoa::Buffer, value: u64, count: usize) -> &str {
+    &digits.format(POWERS[count] + value)[1..]
 }
 
 /// Appends an unsigned integer.
-pub fn write_u64<O: Out>(out: &mut O, mut value: u64) {
-    let mut buffer = [0; 20];
-    let mut start = buffer.len();
-    loop {
-        start -= 1;
-        buffer[start] = b'0' + (value % 10) as u8;
-        value /= 10;
-        if value == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&buffer[start..]);
+pub fn write_u64(out: &mut Text, value: u64) {
+    out.push_str(itoa::Buffer::new().format(value));
 }
 
 /// Appends a signed integer.
-pub fn write_i64<O: Out>(out: &mut O, value: i64) {
-    if value < 0 {
-        out.push(b'-');
-    }
-    write_u64(out, value.unsigned_abs());
+pub fn write_i64(out: &mut Text, value: i64) {
+    out.push_str(itoa::Buffer::new().format(value));
 }
 
-fn write_u128<O: Out>(out: &mut O, value: u128) {
-    const CUT: u128 = 10_000_000_000_000_000_000;
+fn write_u128(out: &mut Text, value: u128) {
     match u64::try_from(value) {
         Ok(small) => write_u64(out, small),
-        Err(_) => {
-            write_u128(out, value / CUT);
-            write_padded(out, (value % CUT) as u64, 19);
-        }
+        Err(_) => out.push_str(itoa::Buffer::new().format(value)),
     }
-}
-
-/// Appends so many digits, zeros in front.
-fn write_padded<O: Out>(out: &mut O, mut value: u64, count: usize) {
-    let mut digits = [b'0'; 19];
-    for place in digits[..count].iter_mut().rev() {
-        *place = b'0' + (value % 10) as u8;
-        value /= 10;
-    }
-    out.extend_from_slice(&digits[..count]);
 }
 
 /// Appends steps of 10^-8 with exactly so many decimals, at most 8; what lies beyond is cut.
-pub fn write_fixed<O: Out>(out: &mut O, value: i128, decimals: usize) {
+pub fn write_fixed(out: &mut Text, value: i128, decimals: usize) {
     let decimals = decimals.min(8);
     let one = POWERS[decimals];
     let mut is_negative = value < 0;
@@ -349,12 +275,12 @@ pub fn write_fixed<O: Out>(out: &mut O, value: i128, decimals: usize) {
         }
     };
     if is_negative {
-        out.push(b'-');
+        out.push('-');
     }
     write_u128(out, whole);
     if decimals > 0 {
-        out.push(b'.');
-        write_padded(out, fraction, decimals);
+        out.push('.');
+        out.push_str(padded(&mut itoa::Buffer::new(), fraction, decimals));
     }
 }
 
@@ -376,10 +302,8 @@ mod tests {
     use rust_decimal::Decimal;
     use std::str::FromStr;
 
-    fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
-        let mut out = Vec::new();
-        write(&mut out);
-        String::from_utf8(out).expect("digits")
+    fn written(write: impl FnOnce(&mut Text)) -> String {
+        text_of(write).as_str().to_owned()
     }
 
     #[test]
@@ -561,7 +485,7 @@ mod tests {
 
         #[test]
         fn wide_integers_are_written_whole(value in any::<i128>(), small in any::<i64>()) {
-            prop_assert_eq!(Text::of(|out| write_u128(out, value.unsigned_abs())).as_str().to_owned(), value.unsigned_abs().to_string());
+            prop_assert_eq!(text_of(|out| write_u128(out, value.unsigned_abs())).as_str().to_owned(), value.unsigned_abs().to_string());
             prop_assert_eq!(written(|out| write_i64(out, small)), small.to_string());
             prop_assert_eq!(written(|out| write_u64(out, small as u64)), (small as u64).to_string());
         }

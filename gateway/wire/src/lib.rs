@@ -8,6 +8,7 @@ pub mod decimal;
 pub mod fault;
 pub mod form;
 pub mod futures;
+mod json;
 pub mod name;
 pub mod number;
 pub mod refusal;
@@ -16,8 +17,4 @@ pub mod spot;
 pub mod uuid;
 mod words;
 
-/// Appends a value as JSON.
-pub fn write<T: serde::Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
-    // Nothing here has keys that are no text, nor fails otherwise; a vector takes everything.
-    let _ = serde_json::to_writer(out, value);
-}
+pub use json::{to_vec, write};

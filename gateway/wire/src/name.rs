@@ -1,6 +1,7 @@
 //! Names, addresses, hashes and ids as answers write them.
 
-use crate::decimal::{Text, write_u64};
+use crate::decimal::{text_of, write_u64};
+use crate::json::PLAIN;
 use crate::schema::{ADDRESS, HASH, SYMBOL, TOKEN, TRADE_ID, TX_HASH, UUID, pattern};
 use crate::uuid::order_uuid;
 use ringside_core::ids::text;
@@ -18,7 +19,7 @@ macro_rules! names {
             #[inline]
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 let $name($value) = self;
-                serializer.serialize_str($text)
+                serializer.serialize_newtype_struct(PLAIN, $text)
             }
         }
 
@@ -48,7 +49,7 @@ names! {
     /// Id of an order.
     OrderUuid(order: u64) as UUID => str::from_utf8(&order_uuid(*order)).unwrap_or_default();
     /// Number of a trade.
-    TradeId(trade: u64) as TRADE_ID => Text::of(|out| write_u64(out, *trade)).as_str();
+    TradeId(trade: u64) as TRADE_ID => text_of(|out| write_u64(out, *trade)).as_str();
     /// Hash of a transaction.
     TxHash(hash: [u8; 32]) as TX_HASH => const_hex::Buffer::<32, true>::new().format(hash);
     /// A hash.

@@ -1,7 +1,10 @@
 //! Numbers as answers write them: each a type that says its unit and its form, is written without an allocation, and is described in
 //! the document.
 
-use crate::decimal::{Text, write_amount, write_entry, write_fixed, write_i64, write_total, write_u64};
+use crate::decimal::{
+    Text, text_of, write_amount, write_entry, write_fixed, write_i64, write_total, write_u64,
+};
+use crate::json::PLAIN;
 use crate::schema::{DECIMAL, SIGNED, pattern};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
@@ -19,7 +22,7 @@ macro_rules! numbers {
             #[inline]
             pub fn text(self) -> Text {
                 let $name($($value),+) = self;
-                Text::of(|out| $write(out, $($value),+))
+                text_of(|out| $write(out, $($value),+))
             }
         }
 
@@ -32,7 +35,7 @@ macro_rules! numbers {
         impl Serialize for $name {
             #[inline]
             fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.text().as_str())
+                serializer.serialize_newtype_struct(PLAIN, self.text().as_str())
             }
         }
 
@@ -143,7 +146,9 @@ impl Serialize for Digits {
     #[inline]
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         match self.0 {
-            Some(value) => serializer.serialize_str(Text::of(|out| write_u64(out, value)).as_str()),
+            Some(value) => {
+                serializer.serialize_newtype_struct(PLAIN, text_of(|out| write_u64(out, value)).as_str())
+            }
             None => serializer.serialize_str(""),
         }
     }

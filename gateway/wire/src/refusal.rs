@@ -150,7 +150,7 @@ impl Error {
     /// The body.
     pub fn body(&self) -> Bytes {
         // Strings and integers always have a JSON form.
-        serde_json::to_vec(&self.wording).map_or_else(|_| Bytes::from_static(b"{}"), Bytes::from)
+        crate::to_vec(&self.wording).into()
     }
 }
 

@@ -5,7 +5,7 @@ macro_rules! words {
     ($($(#[$doc:meta])* $name:ident of $core:ident { $($word:literal = $first:ident $(| $more:ident)*),* $(,)? })*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-        #[serde(transparent)]
+        #[serde(rename = "plain")]
         pub struct $name(&'static str);
 
         impl $name {

@@ -7,7 +7,8 @@ use ringside_core::command::{Credit, ListMarket, MarketKind, MarketStatus, Updat
 use ringside_core::ids::{self, AssetName, MarketId, Symbol, padded};
 use ringside_core::money::{Amount, FeeRate};
 use ringside_wire::address::parse_address;
-use ringside_wire::decimal::{parse_amount, parse_bps, parse_entry, write_amount, write_bps, write_entry};
+use ringside_wire::decimal::{parse_amount, parse_bps, parse_entry, text_of, write_bps};
+use ringside_wire::number::{Amount as AmountText, Units};
 use ringside_wire::spot::words::SpotMarketStatus;
 use serde_json::value::RawValue;
 
@@ -149,43 +150,33 @@ pub const INVALID_REASON: Refusal = Refusal { status: 400, error: "invalid reaso
 
 /// What a listing says, for the audit log.
 pub fn detail_of_list(list: &ListMarket) -> String {
-    let mut detail = format!("base={} quote={}", ids::text(&list.base), ids::text(&list.quote)).into_bytes();
-    rules(
-        &mut detail,
+    let rules = rules(
         update_mask::ALL,
         list.tick,
         list.lot,
         list.min_notional.get(),
         [list.maker_fee, list.taker_fee],
     );
-    String::from_utf8(detail).unwrap_or_default()
+    format!("base={} quote={} {rules}", ids::text(&list.base), ids::text(&list.quote))
 }
 
 /// What an update says, for the audit log.
 pub fn detail_of_update(update: &UpdateMarket) -> String {
-    let mut detail = Vec::new();
     let UpdateMarket { mask, tick, lot, min_notional, maker_fee, taker_fee, .. } = *update;
-    rules(&mut detail, mask, tick, lot, min_notional.get(), [maker_fee, taker_fee]);
-    String::from_utf8(detail).unwrap_or_default()
+    rules(mask, tick, lot, min_notional.get(), [maker_fee, taker_fee])
 }
 
 /// Entry rules and fees as members of requests spell them, those whose bits are set.
-fn rules(out: &mut Vec<u8>, mask: u32, tick: i64, lot: i64, least: Amount, fees: [FeeRate; 2]) {
-    let mut member = |bit: u32, name: &str, write: &dyn Fn(&mut Vec<u8>)| {
-        if mask & bit != 0 {
-            if !out.is_empty() {
-                out.push(b' ');
-            }
-            out.extend_from_slice(name.as_bytes());
-            out.push(b'=');
-            write(out);
-        }
-    };
-    member(update_mask::TICK, "tick_size", &|out| write_entry(out, tick));
-    member(update_mask::LOT, "lot_size", &|out| write_entry(out, lot));
-    member(update_mask::MIN_NOTIONAL, "min_notional", &|out| write_amount(out, least));
-    member(update_mask::MAKER_FEE, "maker_fee_bps", &|out| write_bps(out, fees[0]));
-    member(update_mask::TAKER_FEE, "taker_fee_bps", &|out| write_bps(out, fees[1]));
+fn rules(mask: u32, tick: i64, lot: i64, least: Amount, fees: [FeeRate; 2]) -> String {
+    let members = [
+        (update_mask::TICK, "tick_size", Units(tick).text()),
+        (update_mask::LOT, "lot_size", Units(lot).text()),
+        (update_mask::MIN_NOTIONAL, "min_notional", AmountText(least).text()),
+        (update_mask::MAKER_FEE, "maker_fee_bps", text_of(|out| write_bps(out, fees[0]))),
+        (update_mask::TAKER_FEE, "taker_fee_bps", text_of(|out| write_bps(out, fees[1]))),
+    ];
+    let set = members.iter().filter(|(bit, ..)| mask & bit != 0);
+    set.map(|(_, name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
 }
 
 /// Why something is done: at most 256 bytes.

@@ -42,11 +42,7 @@ impl Response {
 
     /// 200 with `value` written as JSON.
     pub fn of<T: Serialize + ?Sized>(value: &T) -> Response {
-        match serde_json::to_vec(value) {
-            Ok(body) => Response::json(body),
-            // Only a map with keys that are not text, or a failing `Serialize`, comes here; neither exists in this crate.
-            Err(_) => Response::new(StatusCode::INTERNAL_SERVER_ERROR, JSON, Bytes::from_static(b"{}")),
-        }
+        Response::json(ringside_wire::to_vec(value))
     }
 
     /// Any status, type and body.

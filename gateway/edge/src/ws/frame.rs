@@ -4,7 +4,7 @@ use super::stream::request::Request;
 use ringside_core::command::GRACE_MAX_MS;
 use ringside_dialect::spot::decode;
 use ringside_streams::envelope::finished;
-use ringside_wire::decimal::write_i64;
+use ringside_wire::{to_vec, write};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -203,7 +203,7 @@ impl ErrorCode {
 /// Answer to `ping`.
 pub fn pong(now_ms: i64) -> Utf8Bytes {
     let mut out = b"{\"type\":\"pong\",\"ts\":".to_vec();
-    write_i64(&mut out, now_ms);
+    write(&mut out, &now_ms);
     out.push(b'}');
     finished(out)
 }
@@ -238,8 +238,7 @@ pub fn error(code: ErrorCode, message: &str, channel: Option<&str>) -> Utf8Bytes
         channel: Option<&'a str>,
     }
     let shape = Shape { r#type: "error", code: code.text(), message, channel };
-    // Strings always have a JSON form.
-    serde_json::to_string(&shape).unwrap_or_default().into()
+    finished(to_vec(&shape))
 }
 
 #[cfg(test)]
