@@ -154,9 +154,14 @@ impl Many {
             return;
         }
         self.newest = row.0;
-        match self.chunks.back_mut().filter(|last| last.len() < CHUNK) {
-            Some(last) => last.push(row),
-            None => self.chunks.push_back(vec![row]),
+        match self.chunks.back_mut() {
+            Some(last) if last.len() < CHUNK => last.push(row),
+            // Who filled a chunk fills another: it is not grown by and by.
+            last => {
+                let mut chunk = Vec::with_capacity(if last.is_some() { CHUNK } else { 1 });
+                chunk.push(row);
+                self.chunks.push_back(chunk);
+            }
         }
     }
 
