@@ -1,5 +1,6 @@
 //! Writes a value as JSON, byte for byte as `serde_json` does: what an order costs is mostly names and numbers, which this writes
-//! without looking for what has to be escaped.
+//! without looking for what has to be escaped. What only `serde_json` knows how to read back, its `RawValue`, has no place in what is
+//! written here.
 
 use serde::ser::{
     self, Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
@@ -105,23 +106,12 @@ impl<'a> Within<'a> {
     }
 }
 
-/// Appends the name of a member, which is one of a program.
+/// Appends the name of a member, which a struct of the program gives and which needs no escape.
 #[inline]
 fn put_name(out: &mut Vec<u8>, name: &'static str, is_first: bool) {
-    const ROOM: usize = 32;
-    let begin: &[u8] = if is_first { b"\"" } else { b",\"" };
-    let len = begin.len() + name.len() + 2;
-    if len <= ROOM {
-        let mut piece = [0; ROOM];
-        piece[..begin.len()].copy_from_slice(begin);
-        piece[begin.len()..len - 2].copy_from_slice(name.as_bytes());
-        piece[len - 2..len].copy_from_slice(b"\":");
-        out.extend_from_slice(&piece[..len]);
-    } else {
-        out.extend_from_slice(begin);
-        out.extend_from_slice(name.as_bytes());
-        out.extend_from_slice(b"\":");
-    }
+    out.extend_from_slice(if is_first { b"\"" } else { b",\"" });
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\":");
 }
 
 macro_rules! values {

@@ -149,7 +149,6 @@ impl Error {
 
     /// The body.
     pub fn body(&self) -> Bytes {
-        // Strings and integers always have a JSON form.
         crate::to_vec(&self.wording).into()
     }
 }

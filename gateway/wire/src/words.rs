@@ -4,9 +4,15 @@
 macro_rules! words {
     ($($(#[$doc:meta])* $name:ident of $core:ident { $($word:literal = $first:ident $(| $more:ident)*),* $(,)? })*) => {$(
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-        #[serde(rename = "plain")]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct $name(&'static str);
+
+        impl serde::Serialize for $name {
+            #[inline]
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_newtype_struct($crate::json::PLAIN, self.0)
+            }
+        }
 
         impl $name {
             /// All, as they are listed.
