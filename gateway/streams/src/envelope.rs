@@ -92,7 +92,7 @@ pub fn stream(name: &str, data: &[u8]) -> StreamFrames {
     let combined = Bytes::from(wrap(name, data));
     let start = combined.len() - 1 - data.len();
     let raw = combined.slice(start..combined.len() - 1);
-    StreamFrames { raw: text_of(raw), combined: Some(text_of(combined)), event: "" }
+    StreamFrames { raw: finished(raw), combined: Some(finished(combined)), event: "" }
 }
 
 /// An event in the wrapper of the stream protocol. A name needs no escapes.
@@ -174,12 +174,8 @@ fn begin(out: &mut Vec<u8>, frame_type: &str, channel: &str, seq: Option<u64>) {
 }
 
 /// A frame that was written as text.
-pub fn finished(out: Vec<u8>) -> Utf8Bytes {
-    text_of(Bytes::from(out))
-}
-
-fn text_of(bytes: Bytes) -> Utf8Bytes {
-    Utf8Bytes::try_from(bytes).expect("frames are written from text")
+pub fn finished(out: impl Into<Bytes>) -> Utf8Bytes {
+    Utf8Bytes::try_from(out.into()).expect("frames are written from text")
 }
 
 #[cfg(test)]

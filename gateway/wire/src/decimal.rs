@@ -187,7 +187,7 @@ pub fn write_amount(out: &mut Text, amount: Amount) {
     match u64::try_from(magnitude) {
         Ok(small) => write_parts(out, small / AMOUNT_UNIT as u64, small % AMOUNT_UNIT as u64, 18),
         Err(_) => {
-            write_u128(out, magnitude / AMOUNT_UNIT as u128);
+            write_integer(out, magnitude / AMOUNT_UNIT as u128);
             write_fraction(out, (magnitude % AMOUNT_UNIT as u128) as u64, 18);
         }
     }
@@ -211,7 +211,7 @@ pub fn write_total(out: &mut Text, total: i128) {
                 out.push('-');
             }
             let magnitude = total.unsigned_abs();
-            write_u128(out, magnitude / UNIT as u128);
+            write_integer(out, magnitude / UNIT as u128);
             write_fraction(out, (magnitude % UNIT as u128) as u64, 8);
         }
     }
@@ -223,7 +223,7 @@ pub fn write_bps(out: &mut Text, rate: FeeRate) {
 }
 
 fn write_parts(out: &mut Text, whole: u64, fraction: u64, decimals: usize) {
-    write_u64(out, whole);
+    write_integer(out, whole);
     write_fraction(out, fraction, decimals);
 }
 
@@ -241,21 +241,9 @@ fn padded(digits: &mut itoa::Buffer, value: u64, count: usize) -> &str {
     &digits.format(POWERS[count] + value)[1..]
 }
 
-/// Appends an unsigned integer.
-pub fn write_u64(out: &mut Text, value: u64) {
+/// Appends an integer.
+pub fn write_integer(out: &mut Text, value: impl itoa::Integer) {
     out.push_str(itoa::Buffer::new().format(value));
-}
-
-/// Appends a signed integer.
-pub fn write_i64(out: &mut Text, value: i64) {
-    out.push_str(itoa::Buffer::new().format(value));
-}
-
-fn write_u128(out: &mut Text, value: u128) {
-    match u64::try_from(value) {
-        Ok(small) => write_u64(out, small),
-        Err(_) => out.push_str(itoa::Buffer::new().format(value)),
-    }
 }
 
 /// Appends steps of 10^-8 with exactly so many decimals, at most 8; what lies beyond is cut.
@@ -277,7 +265,7 @@ pub fn write_fixed(out: &mut Text, value: i128, decimals: usize) {
     if is_negative {
         out.push('-');
     }
-    write_u128(out, whole);
+    write_integer(out, whole);
     if decimals > 0 {
         out.push('.');
         out.push_str(padded(&mut itoa::Buffer::new(), fraction, decimals));
@@ -369,7 +357,7 @@ mod tests {
         assert_eq!(written(|out| write_total(out, i128::from(i64::MAX) + 1)), "92233720368.54775808");
         assert_eq!(written(|out| write_total(out, 10i128.pow(28))), "100000000000000000000");
         assert_eq!(written(|out| write_entry(out, 12_370_000_000)), "123.7");
-        assert_eq!(written(|out| write_i64(out, i64::MIN)), "-9223372036854775808");
+        assert_eq!(written(|out| write_integer(out, i64::MIN)), "-9223372036854775808");
     }
 
     #[test]
@@ -485,9 +473,9 @@ mod tests {
 
         #[test]
         fn wide_integers_are_written_whole(value in any::<i128>(), small in any::<i64>()) {
-            prop_assert_eq!(text_of(|out| write_u128(out, value.unsigned_abs())).as_str().to_owned(), value.unsigned_abs().to_string());
-            prop_assert_eq!(written(|out| write_i64(out, small)), small.to_string());
-            prop_assert_eq!(written(|out| write_u64(out, small as u64)), (small as u64).to_string());
+            prop_assert_eq!(text_of(|out| write_integer(out, value.unsigned_abs())).as_str().to_owned(), value.unsigned_abs().to_string());
+            prop_assert_eq!(written(|out| write_integer(out, small)), small.to_string());
+            prop_assert_eq!(written(|out| write_integer(out, small as u64)), (small as u64).to_string());
         }
 
         #[test]

@@ -1,6 +1,6 @@
 //! Names, addresses, hashes and ids as answers write them.
 
-use crate::decimal::{text_of, write_u64};
+use crate::decimal::{text_of, write_integer};
 use crate::json::PLAIN;
 use crate::schema::{ADDRESS, HASH, SYMBOL, TOKEN, TRADE_ID, TX_HASH, UUID, pattern};
 use crate::uuid::order_uuid;
@@ -49,7 +49,7 @@ names! {
     /// Id of an order.
     OrderUuid(order: u64) as UUID => str::from_utf8(&order_uuid(*order)).unwrap_or_default();
     /// Number of a trade.
-    TradeId(trade: u64) as TRADE_ID => text_of(|out| write_u64(out, *trade)).as_str();
+    TradeId(trade: u64) as TRADE_ID => text_of(|out| write_integer(out, *trade)).as_str();
     /// Hash of a transaction.
     TxHash(hash: [u8; 32]) as TX_HASH => const_hex::Buffer::<32, true>::new().format(hash);
     /// A hash.

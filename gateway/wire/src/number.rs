@@ -1,9 +1,7 @@
 //! Numbers as answers write them: each a type that says its unit and its form, is written without an allocation, and is described in
 //! the document.
 
-use crate::decimal::{
-    Text, text_of, write_amount, write_entry, write_fixed, write_i64, write_total, write_u64,
-};
+use crate::decimal::{Text, text_of, write_amount, write_entry, write_fixed, write_integer, write_total};
 use crate::json::PLAIN;
 use crate::schema::{DECIMAL, SIGNED, pattern};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -87,7 +85,7 @@ fn write_money(out: &mut Text, micros: i64) {
 }
 
 fn write_money_or_zero(out: &mut Text, micros: i64) {
-    if micros == 0 { write_i64(out, 0) } else { write_money(out, micros) }
+    if micros == 0 { write_integer(out, 0) } else { write_money(out, micros) }
 }
 
 numbers! {
@@ -120,9 +118,9 @@ numbers! {
     /// The same where it may be below zero.
     SignedFixed(value: i128, decimals: usize) as SIGNED => write_fixed;
     /// An integer as text.
-    Whole(value: i64) as DECIMAL => write_i64;
+    Whole(value: i64) as DECIMAL => write_integer;
     /// The same where it may be below zero.
-    SignedWhole(value: i64) as SIGNED => write_i64;
+    SignedWhole(value: i64) as SIGNED => write_integer;
 }
 
 /// A text of a field padded with zeros.
@@ -147,7 +145,7 @@ impl Serialize for Digits {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         match self.0 {
             Some(value) => {
-                serializer.serialize_newtype_struct(PLAIN, text_of(|out| write_u64(out, value)).as_str())
+                serializer.serialize_newtype_struct(PLAIN, text_of(|out| write_integer(out, value)).as_str())
             }
             None => serializer.serialize_str(""),
         }
