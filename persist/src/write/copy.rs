@@ -163,7 +163,8 @@ impl Copier {
         let Some(pool) = &self.pool else { return true };
         // What else is wrong is said where one is begun.
         let _ = pool.work();
-        self.status.spares() >= segments || !self.status.is_short_of_room()
+        let spares = self.status.spares();
+        spares >= segments || spares > 0 && !self.status.is_short_of_room()
     }
 
     /// The name of an allocated file of this length.
