@@ -214,7 +214,7 @@ impl Settled for Source {
     fn synced(&self, batch: &Placed<'_>) {
         let mut state = self.lock();
         (state.local, state.position, state.segment_len) =
-            (batch.last, batch.position(), batch.header.segment_len);
+            (batch.last(), batch.position(), batch.header.segment_len);
         if state.local > state.mirrored {
             state.waiting_since.get_or_insert_with(Instant::now);
         }
@@ -229,7 +229,7 @@ impl Settled for Source {
                     state.queue.push_back(Live {
                         begins: (batch.start == DATA_START).then_some(*batch.header),
                         start: Position { segment: batch.header.number, offset: batch.start },
-                        last: batch.last,
+                        last: batch.last(),
                         bytes: bytes.into(),
                     });
                 }

@@ -597,8 +597,8 @@ pub fn put(message: &Message, cluster: [u8; 16], out: &mut Vec<u8>) -> Result<()
     out.reserve(HEAD_LEN + len as usize);
     head.put(heads.as_bytes(), len, out);
     for Whole { block, batch } in message.entries.iter().filter_map(Whole::of) {
-        out.extend_from_slice(block);
-        out.extend_from_slice(batch);
+        out.extend_from_slice(&block);
+        out.extend_from_slice(&batch);
     }
     Ok(())
 }

@@ -4,9 +4,12 @@
 //! this member. Others may have it, and all may be agreed on it, before this disk does; files are read up to what it has.
 
 use crate::format::segment::SegmentHeader;
-use crate::storage::Buffer;
+use crate::quorum::log::AT_ONCE;
+use crate::quorum::members::Members;
+use crate::read::replay::Place;
 use crate::write::settled::{Placed, Settled};
 use crate::write::status::{JournalStatus, Position};
+use bytes::Bytes;
 use ringside_core::gate::Gate;
 use ringside_core::ids::Sequence;
 use ringside_core::matcher::Applied;
@@ -48,15 +51,20 @@ pub(crate) struct Given {
     /// Of the segment that it stands in.
     pub(crate) header: SegmentHeader,
     pub(crate) start: u64,
-    end: u64,
-    last: Sequence,
+    pub(crate) end: Place,
+    pub(crate) members: Option<Members>,
     /// Nothing: they are read from the file, once it is durable.
-    pub(crate) bytes: Option<Buffer>,
+    pub(crate) bytes: Option<Bytes>,
 }
 
 impl Given {
     fn position(&self) -> Position {
-        Position { segment: self.header.number, offset: self.end }
+        Position { segment: self.header.number, offset: self.end.offset }
+    }
+
+    /// Bytes of it in memory.
+    fn len(&self) -> usize {
+        self.bytes.as_ref().map_or(0, Bytes::len)
     }
 }
 
@@ -127,7 +135,7 @@ impl Link {
     /// Whether a batch waits for the engine, which nobody tells of.
     pub fn waits_for_engine(&self) -> bool {
         let applied = self.applied();
-        self.lock().given.front().is_some_and(|given| given.last > applied)
+        self.lock().given.front().is_some_and(|given| given.end.last.sequence > applied)
     }
 
     fn applied(&self) -> Sequence {
@@ -147,19 +155,29 @@ impl Link {
         let _ = (self.gate.set(gate), self.status.set(status));
     }
 
-    /// Up to where batches may be proposed now, and those of them that were given.
+    /// Up to where batches are to be proposed now, and those of them that were given. Where more may be, it wakes for those.
     pub(crate) fn take(&self) -> (Position, Vec<Given>) {
         let applied = self.applied();
         let mut state = self.lock();
         let local = state.local;
-        let is_ready =
-            |given: &Given| given.last <= applied && (given.bytes.is_some() || given.position() <= local);
-        let count = state.given.iter().take_while(|given| is_ready(given)).count();
-        let given: Vec<_> = state.given.drain(..count).collect();
-        state.given_len -=
-            given.iter().filter_map(|given| given.bytes.as_ref()).map(|bytes| bytes.len()).sum::<usize>();
-        state.taken = given.last().map_or(state.taken, Given::position);
-        (state.taken, given)
+        let is_ready = |given: &Given| {
+            given.end.last.sequence <= applied && (given.bytes.is_some() || given.position() <= local)
+        };
+        let (mut taken, mut len) = (Vec::new(), 0);
+        while len < AT_ONCE as u64
+            && let Some(given) = state.given.pop_front_if(|given| is_ready(given))
+        {
+            len += given.end.offset - given.start;
+            state.given_len -= given.len();
+            state.taken = given.position();
+            taken.push(given);
+        }
+        let (until, is_more) = (state.taken, state.given.front().is_some_and(is_ready));
+        drop(state);
+        if is_more {
+            (self.wake)();
+        }
+        (until, taken)
     }
 
     /// Whether this member's disk is short of room.
@@ -222,14 +240,16 @@ impl Settled for Link {
 
     fn begun(&self, batch: &Placed<'_>) {
         let mut state = self.lock();
-        let bytes = batch.bytes.filter(|bytes| state.given_len + bytes.len() <= GIVEN_MAX).map(|bytes| {
-            let mut copy = Buffer::zeroed(bytes.len());
-            copy.copy_from_slice(bytes);
-            copy
-        });
-        state.given_len += bytes.as_ref().map_or(0, |bytes| bytes.len());
-        let Placed { header, start, end, last, .. } = *batch;
-        state.given.push_back(Given { header: *header, start, end, last, bytes });
+        let bytes = batch.bytes.filter(|bytes| state.given_len + bytes.len() <= GIVEN_MAX);
+        let given = Given {
+            header: *batch.header,
+            start: batch.start,
+            end: batch.end,
+            members: batch.members.cloned(),
+            bytes: bytes.map(Bytes::copy_from_slice),
+        };
+        state.given_len += given.len();
+        state.given.push_back(given);
         drop(state);
         (self.wake)();
     }
@@ -274,13 +294,19 @@ impl Settled for Link {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::record::Last;
     use crate::format::segment::DATA_START;
     use std::sync::atomic::{AtomicU32, Ordering};
     use zerocopy::FromZeros;
 
     fn batch(header: &SegmentHeader, block: u64, last: Sequence) -> Placed<'_> {
         let start = DATA_START + 4096 * block;
-        Placed { header, start, bytes: Some(&[7; 4096]), end: start + 4096, last }
+        let end = Place {
+            offset: start + 4096,
+            last: Last { sequence: last, time_ns: 0 },
+            ..Place::start_of(header)
+        };
+        Placed { header, start, bytes: Some(&[7; 4096]), end, members: None }
     }
 
     fn at(block: u64) -> Position {
@@ -292,7 +318,8 @@ mod tests {
         let woken = Arc::new(AtomicU32::new(0));
         let wakes = woken.clone();
         let link = Link::new(Box::new(move || _ = wakes.fetch_add(1, Ordering::Relaxed)), at(0), 1);
-        let header = SegmentHeader { number: 1, segment_len: 1 << 20, ..SegmentHeader::new_zeroed() };
+        let header =
+            SegmentHeader { number: 1, first_seq: 1, segment_len: 1 << 20, ..SegmentHeader::new_zeroed() };
         let gate = Arc::new(Gate::new(4));
         link.moves(gate.clone(), Arc::new(JournalStatus::new(1 << 20, at(0), Default::default())));
         link.begun(&batch(&header, 0, 5));
@@ -318,10 +345,26 @@ mod tests {
     }
 
     #[test]
+    fn what_is_ready_is_proposed_a_little_at_a_time_and_none_is_forgotten() {
+        let woken = Arc::new(AtomicU32::new(0));
+        let wakes = woken.clone();
+        let link = Link::new(Box::new(move || _ = wakes.fetch_add(1, Ordering::Relaxed)), at(0), 1);
+        link.goes_by(Arc::new(Applied::new(9)));
+        let header = SegmentHeader { number: 1, first_seq: 1, ..SegmentHeader::new_zeroed() };
+        let few = AT_ONCE as u64 / 4096;
+        (0..few + 2).for_each(|block| link.begun(&batch(&header, block, 5)));
+        woken.store(0, Ordering::Relaxed);
+        for (until, wakes) in [(few, 1), (few + 2, 1)] {
+            assert_eq!((link.take().0, woken.load(Ordering::Relaxed)), (at(until), wakes));
+        }
+    }
+
+    #[test]
     fn what_memory_has_no_room_for_is_read_from_the_file_once_it_is_there() {
         let link = Link::new(Box::new(|| ()), at(0), 1);
         link.goes_by(Arc::new(Applied::new(9)));
-        let header = SegmentHeader { number: 1, segment_len: 1 << 20, ..SegmentHeader::new_zeroed() };
+        let header =
+            SegmentHeader { number: 1, first_seq: 1, segment_len: 1 << 20, ..SegmentHeader::new_zeroed() };
         link.begun(&Placed { bytes: None, ..batch(&header, 0, 5) });
         link.begun(&batch(&header, 1, 6));
         assert!(link.take().1.is_empty() && !link.waits_for_engine());

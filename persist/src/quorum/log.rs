@@ -89,11 +89,17 @@ const FEW: usize = 4;
 /// Bytes of batches that are written with one sync, unless one alone is longer.
 const TOGETHER: usize = 1 << 20;
 
+/// Bytes of batches that a member takes up before it hears more: a leader takes silence for the loss of a member.
+pub(crate) const AT_ONCE: usize = TOGETHER / 2;
+/// Bytes of a leader's last batches that stay in memory for members that are a little behind, once its own disk has them; half a segment
+/// at most, so that it is files that others go by who are further behind.
+const RECENT_MAX: usize = 32 << 20;
+
 /// What was read of a segment for entries that follow each other.
 struct Near {
     segment: u64,
     start: u64,
-    bytes: Buffer,
+    bytes: Bytes,
 }
 
 impl Near {
@@ -103,8 +109,8 @@ impl Near {
     }
 }
 
-/// A batch of this member as the leader, while its own disk takes it.
-struct Underway {
+/// A batch of this member as the leader.
+struct Recent {
     index: u64,
     end: Position,
     block: Bytes,
@@ -133,8 +139,12 @@ pub(crate) struct Log {
     ahead: VecDeque<At>,
     /// A leader's: where it has proposed everything up to.
     lent: Option<(SegmentHeader, Place)>,
-    /// A leader's batches that its own disk may not have: the last ones.
-    underway: VecDeque<Underway>,
+    /// A leader's last batches, their bytes, and how many of them its own disk is known to have.
+    recent: VecDeque<Recent>,
+    recent_len: usize,
+    recent_durable: usize,
+    /// Memory that batches are written from.
+    room: Buffer,
     /// By number.
     headers: BTreeMap<u64, SegmentHeader>,
     /// The first batch that can still be read: those before it went with their segments.
@@ -193,7 +203,10 @@ impl Log {
             entries: VecDeque::new(),
             ahead: VecDeque::new(),
             lent: None,
-            underway: VecDeque::new(),
+            recent: VecDeque::new(),
+            recent_len: 0,
+            recent_durable: 0,
+            room: Buffer::zeroed(0),
             headers: BTreeMap::new(),
             first: Cell::new(1),
             failure: Cell::new(None),
@@ -364,12 +377,21 @@ impl Log {
 
     /// The last batch that is durable here.
     pub(crate) fn durable(&self) -> u64 {
-        self.underway.front().map_or(self.last(), |next| self.last().min(next.index - 1))
+        self.recent.get(self.recent_durable).map_or(self.last(), |next| self.last().min(next.index - 1))
     }
 
     /// This member's own disk has everything up to there.
     pub(crate) fn synced(&mut self, local: Position) {
-        while self.underway.pop_front_if(|batch| batch.end <= local).is_some() {}
+        while self.recent.get(self.recent_durable).is_some_and(|batch| batch.end <= local) {
+            self.recent_durable += 1;
+        }
+        let most = RECENT_MAX.min(self.config.segment_len as usize / 2);
+        while self.recent_durable > 0
+            && let Some(Recent { batch, .. }) = self.recent.pop_front_if(|_| self.recent_len > most)
+        {
+            self.recent_len -= batch.len();
+            self.recent_durable -= 1;
+        }
     }
 
     /// Everything up to batch `index` is agreed on. As far as it is durable here that is kept: with the next vote, for it may be forgotten;
@@ -452,9 +474,9 @@ impl Log {
         let [entry, ..] = entries else { return Ok(()) };
         let is_change = entry.entry_type != EntryType::EntryNormal;
         let made = if entry.data.is_empty() && !is_change { Some(self.first_of(entry)?) } else { None };
-        let (block, first) = match &made {
-            Some(Found { context, data, .. }) => (&context[..], &data[..]),
-            None => Whole::of(entry).ok_or_else(|| CopyError::Unfit("its context".to_owned()))?.parts(),
+        let Whole { block, batch: first } = match made {
+            Some(Found { context, data, .. }) => Whole { block: context, batch: data },
+            None => Whole::of(entry).ok_or_else(|| CopyError::Unfit("its context".to_owned()))?,
         };
         let is_marked = entries.len() > 1;
         if is_marked {
@@ -465,21 +487,24 @@ impl Log {
         }
         if !block.is_empty() {
             let number = self.copier.end.as_ref().map_or(0, |end| end.current.header.number) + 1;
-            self.copier.begin(self.vote.cluster, number, block, None)?;
+            self.copier.begin(self.vote.cluster, number, &block, None)?;
         }
-        let batches = || std::iter::once(first).chain(entries[1..].iter().map(|entry| &entry.data[..]));
+        let batches = || std::iter::once(&first).chain(entries[1..].iter().map(|entry| &entry.data));
         if !batches().all(|batch| batch.len().is_multiple_of(BLOCK_LEN)) {
             return Err(CopyError::Unfit("its bytes are not whole blocks".to_owned()));
         }
         let begun = self.status.flush_begins();
-        let len = batches().map(<[u8]>::len).sum();
-        let (mut bytes, mut filled) = (Buffer::zeroed(len), 0);
+        let len = batches().map(Bytes::len).sum();
+        let (mut bytes, mut filled) = (std::mem::replace(&mut self.room, Buffer::zeroed(0)), 0);
+        if bytes.len() < len {
+            bytes = Buffer::zeroed(len);
+        }
         for batch in batches() {
             bytes[filled..filled + batch.len()].copy_from_slice(batch);
             filled += batch.len();
         }
         let mut written = Vec::new();
-        self.copier.write(bytes, len, |batches| {
+        self.room = self.copier.write(bytes, len, |batches| {
             let found = batches.iter().map(|batch| (batch.place.index, u64::from(batch.place.epoch)));
             if !found.clone().eq(entries.iter().map(|entry| (entry.index, entry.term))) {
                 let found: Vec<_> = found.collect();
@@ -575,10 +600,10 @@ impl Log {
     /// Errors: I/O; it is not what a journaller writes.
     pub(crate) fn found(&mut self, until: Position, given: Vec<Given>) -> Result<Vec<Found>, PersistError> {
         let mut found = Vec::new();
-        for Given { header, start, bytes, .. } in given {
+        for Given { header, start, end, members, bytes } in given {
             self.find_in_files(Position { segment: header.number, offset: start }, &mut found)?;
-            if let Some(bytes) = bytes {
-                self.find(header, bytes, true, &mut found)?;
+            if let Some(batch) = bytes {
+                self.take_up(header, end, batch, members, &mut found)?;
             }
         }
         self.find_in_files(until, &mut found)?;
@@ -605,59 +630,51 @@ impl Log {
             let name = header.name();
             let bytes =
                 read(self.storage.as_ref(), &name, offset..limit).map_err(PersistError::io("read", &name))?;
-            self.find(header, bytes, false, found)?;
+            let at = Place { offset, index: place.index, ..Place::start_of(&header) };
+            let at = if is_full { at } else { place };
+            let mut reader = Reader::of_bytes(header, at, bytes, (limit - offset) as usize);
+            let batches = whole_batches(&mut reader, &header)
+                .map_err(|error| PersistError::Member { reason: format!("its own batch: {error}") })?;
+            let bytes = Bytes::from_owner(reader.into_bytes());
+            let mut from = 0;
+            for Ended { place, members } in batches {
+                let to = (place.offset - offset) as usize;
+                self.take_up(header, place, bytes.slice(from..to), members, found)?;
+                from = to;
+            }
         }
     }
 
-    /// The batches that `bytes` are, next in the segment of `header`; `is_fresh`: as they were just made.
-    fn find(
+    /// The next batch, which ends at `place` in the segment of `header`.
+    fn take_up(
         &mut self,
         header: SegmentHeader,
-        bytes: Buffer,
-        is_fresh: bool,
+        place: Place,
+        batch: Bytes,
+        members: Option<Members>,
         found: &mut Vec<Found>,
     ) -> Result<(), PersistError> {
-        let (before, mut at) = self.lent();
+        let (before, at) = self.lent();
         let begins = header.number != before.number;
         if begins {
             follows(&at, &header)?;
-            at = Place { index: at.index, ..Place::start_of(&header) };
             self.headers.insert(header.number, header);
         }
-        let (start, len) = (at.offset, bytes.len());
-        let mut reader = Reader::of_bytes(header, at, bytes, len);
-        if is_fresh {
-            reader.trust_digests();
+        if place.index != at.index + 1 {
+            let reason = format!("its own batch has number {} behind {}", place.index, at.index);
+            return Err(PersistError::Member { reason });
         }
-        let batches = whole_batches(&mut reader, &header)
-            .map_err(|error| PersistError::Member { reason: format!("its own batch: {error}") })?;
-        let bytes = reader.into_bytes();
-        let mut from = start;
-        for Ended { place, members } in batches {
-            if place.index != at.index + 1 {
-                let reason = format!("its own batch has number {} behind {}", place.index, at.index);
-                return Err(PersistError::Member { reason });
-            }
-            let is_first = begins && from == DATA_START;
-            let block = if is_first { first_block(&header) } else { Bytes::new() };
-            let batch =
-                Bytes::copy_from_slice(&bytes[(from - start) as usize..(place.offset - start) as usize]);
-            let end = Position { segment: header.number, offset: place.offset };
-            self.underway.push_back(Underway {
-                index: place.index,
-                end,
-                block: block.clone(),
-                batch: batch.clone(),
-            });
-            let change = members.as_ref().and_then(Members::conf_change);
-            found.push(Found { index: place.index, context: block, data: batch, change });
-            if let Some(members) = members {
-                self.changes.insert(place.index, members);
-            }
-            self.ahead.push_back(At::of(&header, &place));
-            (from, at) = (place.offset, place);
+        let block = if begins { first_block(&header) } else { Bytes::new() };
+        let end = Position { segment: header.number, offset: place.offset };
+        self.recent_len += batch.len();
+        self.recent.push_back(Recent { index: place.index, end, block: block.clone(), batch: batch.clone() });
+        let change = members.as_ref().and_then(Members::conf_change);
+        found.push(Found { index: place.index, context: block, data: batch, change });
+        if let Some(members) = members {
+            self.changes.insert(place.index, members);
         }
-        self.lent = Some((header, at));
+        self.ahead.push_back(At::of(&header, &place));
+        self.lent = Some((header, place));
         Ok(())
     }
 
@@ -670,9 +687,9 @@ impl Log {
         let entry_type = if is_change { EntryType::EntryConfChangeV2 } else { EntryType::EntryNormal };
         let mut entry = Entry { index, term: u64::from(at.term), entry_type, ..Entry::default() };
         let Some(near) = near else { return Ok(entry) };
-        let underway = self.underway.front().and_then(|first| index.checked_sub(first.index));
-        if let Some(Underway { block, batch, .. }) = underway.map(|place| &self.underway[place as usize]) {
-            Whole { block, batch }.put(&mut entry);
+        let recent = self.recent.front().and_then(|first| index.checked_sub(first.index));
+        if let Some(Recent { block, batch, .. }) = recent.map(|place| &self.recent[place as usize]) {
+            Whole { block: block.clone(), batch: batch.clone() }.put(&mut entry);
             return Ok(entry);
         }
         let before = self.at(index - 1);
@@ -689,14 +706,14 @@ impl Log {
                 let together = (index + 1..=last.min(self.durable())).map_while(|next| self.at(next));
                 let end = together.take_while(fits).last().map_or(at.end, |last| last.end);
                 read(self.storage.as_ref(), &name, start..end)
-                    .map(|bytes| *near = Near { segment: at.segment, start, bytes })
+                    .map(|bytes| *near = Near { segment: at.segment, start, bytes: Bytes::from_owner(bytes) })
             }
         };
         match filled {
             Ok(()) => {
-                let block = if start == DATA_START { &header.encode()[..BLOCK_LEN] } else { &[] };
+                let block = if start == DATA_START { first_block(&header) } else { Bytes::new() };
                 let from = (start - near.start) as usize;
-                let batch = &near.bytes[from..from + (at.end - start) as usize];
+                let batch = near.bytes.slice(from..from + (at.end - start) as usize);
                 Whole { block, batch }.put(&mut entry);
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -741,7 +758,7 @@ impl raft::Storage for Log {
         let most = max_size.into().unwrap_or(u64::MAX);
         let with_bytes = context.can_async();
         let (mut entries, mut size) = (Vec::new(), 0);
-        let mut near = Near { segment: 0, start: 0, bytes: Buffer::zeroed(0) };
+        let mut near = Near { segment: 0, start: 0, bytes: Bytes::new() };
         for index in low..high {
             let entry = self.entry(index, high - 1, with_bytes.then_some(&mut near))?;
             size += (entry.data.len() + entry.context.len()) as u64;
@@ -787,38 +804,33 @@ impl raft::Storage for Log {
 }
 
 /// The bytes of an entry: the first block of the segment that its batch begins, if it does, and the batch.
-pub(crate) struct Whole<'a> {
-    pub(crate) block: &'a [u8],
-    pub(crate) batch: &'a [u8],
+pub(crate) struct Whole {
+    pub(crate) block: Bytes,
+    pub(crate) batch: Bytes,
 }
 
-impl<'a> Whole<'a> {
-    /// Of an entry that has bytes; `None` where it is a change of members and they are not there.
-    pub(crate) fn of(entry: &'a Entry) -> Option<Whole<'a>> {
+impl Whole {
+    /// Of an entry that has bytes, which are shared; `None` where it is a change of members and they are not there.
+    pub(crate) fn of(entry: &Entry) -> Option<Whole> {
         if entry.entry_type == EntryType::EntryNormal {
-            return Some(Whole { block: &entry.context, batch: &entry.data });
+            return Some(Whole { block: entry.context.clone(), batch: entry.data.clone() });
         }
-        let (begins, bytes) = entry.context.split_first()?;
-        let (block, batch) = bytes.split_at_checked(usize::from(*begins) * BLOCK_LEN)?;
-        Some(Whole { block, batch })
-    }
-
-    fn parts(self) -> (&'a [u8], &'a [u8]) {
-        (self.block, self.batch)
+        let blocks = usize::from(*entry.context.first()?);
+        let batch = 1 + blocks * BLOCK_LEN;
+        (batch <= entry.context.len())
+            .then(|| Whole { block: entry.context.slice(1..batch), batch: entry.context.slice(batch..) })
     }
 
     /// All of it as the context of a change of members.
     pub(crate) fn context(&self) -> Vec<u8> {
         let begins = u8::from(!self.block.is_empty());
-        [&[begins], self.block, self.batch].concat()
+        [&[begins], &self.block[..], &self.batch].concat()
     }
 
     /// Gives them to an entry.
-    pub(crate) fn put(&self, entry: &mut Entry) {
+    pub(crate) fn put(self, entry: &mut Entry) {
         match entry.entry_type {
-            EntryType::EntryNormal => {
-                (entry.context, entry.data) = (self.block.to_vec().into(), self.batch.to_vec().into());
-            }
+            EntryType::EntryNormal => (entry.context, entry.data) = (self.block, self.batch),
             _ => entry.context = self.context().into(),
         }
     }

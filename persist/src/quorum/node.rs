@@ -351,9 +351,9 @@ impl Node {
         if kind == MessageType::MsgAppend {
             // What type it is of its batch says, and nobody else.
             for entry in message.mut_entries().iter_mut().filter(|entry| members::is_change(&entry.data)) {
-                let whole = Whole { block: &entry.context, batch: &entry.data }.context();
-                (entry.context, entry.data) = (whole.into(), Default::default());
+                let whole = Whole { block: entry.take_context(), batch: entry.take_data() };
                 entry.entry_type = EntryType::EntryConfChangeV2;
+                whole.put(entry);
             }
         }
         if kind == MessageType::MsgSnapshot && !self.has_place(&mut message) {
@@ -532,7 +532,7 @@ impl Node {
                 // It would be taken for one that opens a term.
                 Some(_) if self.raft.raft.has_pending_conf() => Err(raft::Error::ProposalDropped),
                 Some(change) => {
-                    let whole = Whole { block: &batch.context, batch: &batch.data };
+                    let whole = Whole { block: batch.context, batch: batch.data };
                     self.raft.propose_conf_change(whole.context(), change)
                 }
             };

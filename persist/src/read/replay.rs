@@ -112,8 +112,6 @@ pub struct Reader {
     digest: blake3::Hasher,
     digested: u64,
     piece_end: u64,
-    /// Whether digests are taken as seals say them.
-    is_trusting: bool,
     /// Whether records are asked for as [`Checked`].
     is_handing_out: bool,
     /// Where in the buffer records begin that count and were not handed out, and the last command before them.
@@ -148,7 +146,6 @@ impl Reader {
             digest: blake3::Hasher::new(),
             digested: DATA_START,
             piece_end: DATA_START + PIECE_LEN,
-            is_trusting: false,
             is_handing_out: false,
             kept: 0,
             kept_after: header.entering().sequence,
@@ -173,11 +170,6 @@ impl Reader {
         (reader.window_start, reader.window_len) = (place.offset, len);
         (reader.digested, reader.piece_end) = (place.offset, place.offset + PIECE_LEN);
         reader
-    }
-
-    /// Takes digests as seals say them: this process has just worked them out. Everything else is checked.
-    pub(crate) fn trust_digests(&mut self) {
-        self.is_trusting = true;
     }
 
     /// Gives back the memory that it read from.
@@ -288,12 +280,8 @@ impl Reader {
         let end = offset + record.bytes.len() as u64;
         if class == Class::Seal {
             let seal = record.seal();
-            let digest = if self.is_trusting {
-                seal.digest
-            } else {
-                let rest = self.window_at + (self.digested - self.window_start) as usize..at;
-                checksum::truncated(self.digest.update(&self.window[rest]).finalize())
-            };
+            let rest = self.window_at + (self.digested - self.window_start) as usize..at;
+            let digest = checksum::truncated(self.digest.update(&self.window[rest]).finalize());
             let follows = seal.index == 0 || self.place.index == 0 || seal.index == self.place.index + 1;
             if (seal.digest, seal.batch_len, seal.command_count)
                 != (digest, offset - batch_start, batch_commands)
@@ -306,7 +294,7 @@ impl Reader {
             (self.place.batch_start, self.place.batch_commands) = (end, 0);
             self.place.index = seal.index;
             chain = checksum::chain(digest);
-        } else if end >= self.piece_end && !self.is_trusting {
+        } else if end >= self.piece_end {
             let piece = self.at(self.digested)..self.at(self.piece_end);
             self.digest.update(&self.window[piece]);
             self.digested = self.piece_end;

@@ -18,6 +18,7 @@ use crate::config::{PersistConfig, mode_code};
 use crate::format::checksum::{self, Salt};
 use crate::format::record::{self, COMMAND_LEN_MAX, Last, RECORD_LEN_MAX, SCHEMA, SEAL_LEN, Seal, Stamp};
 use crate::format::segment::{DATA_START, SegmentHeader};
+use crate::quorum::members::Members;
 use crate::read::replay::Place;
 use crate::storage::{BLOCK_LEN, Buffer, streamed};
 use ringside_core::command::Command;
@@ -60,8 +61,10 @@ pub struct Batch {
     pub whole_len: u64,
     /// The segment they begin, when they do.
     pub begins: Option<SegmentHeader>,
-    /// The last command up to their end.
-    pub last: Sequence,
+    /// Where the batch ends, and what goes on from there: its chain once it is finished.
+    pub end: Place,
+    /// The members that a change in it leads to.
+    pub(crate) members: Option<Members>,
     salt: Salt,
     /// What of the batch was taken as parts.
     digest: blake3::Hasher,
@@ -83,6 +86,7 @@ impl Batch {
         let digest = checksum::truncated(self.digest.finalize());
         record::finish_seal(&mut records[self.len - SEAL_LEN..], self.salt, digest);
         *chain = checksum::chain(digest);
+        self.end.chain = *chain;
     }
 }
 
@@ -153,6 +157,8 @@ pub struct Encoder {
     batch_seq: Sequence,
     /// What of the batch is no longer in `buffer`.
     digest: blake3::Hasher,
+    /// The members that a change in the batch leads to.
+    members: Option<Members>,
     /// What seals say was told.
     told: EventSum,
 }
@@ -200,6 +206,7 @@ impl Encoder {
             index: config.term.map_or(0, |term| term.index + 1),
             batch_seq,
             digest,
+            members: None,
             told: EventSum::default(),
         };
         encoder.roll_if_full();
@@ -288,6 +295,7 @@ impl Encoder {
         let len = self.stamp.side(&mut self.near[at..], entry, self.last, distance);
         self.used += len;
         self.side_count += 1;
+        self.members = Members::of_entry(entry).or(self.members.take());
         if at + len >= NEAR_LEN {
             self.move_near();
         }
@@ -340,13 +348,24 @@ impl Encoder {
         let at = self.used - self.moved;
         self.used += self.stamp.seal(&mut self.near[at..], &seal, self.last, distance);
         self.move_near();
+        let offset = self.start + self.used as u64;
+        let end = Place {
+            offset,
+            chain: 0,
+            last: self.last,
+            epoch: self.stamp.epoch,
+            batch_start: offset,
+            batch_commands: 0,
+            index: self.index,
+        };
         let batch = Batch {
             buffer: std::mem::replace(&mut self.buffer, next),
             len: self.used,
             offset: self.start,
-            whole_len: self.start + self.used as u64 - self.batch_start,
+            whole_len: offset - self.batch_start,
             begins: self.is_fresh.then_some(self.header),
-            last: self.last.sequence,
+            end,
+            members: self.members.take(),
             salt: self.salt,
             digest: std::mem::take(&mut self.digest),
             is_finished: false,

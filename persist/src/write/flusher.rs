@@ -413,7 +413,7 @@ impl Shared {
             file.write_at(batch.offset, bytes).map_err(PersistError::io("write", name))?;
             if !file.is_write_durable() {
                 current.check_name(self.storage.as_ref())?;
-                self.settled.stored(batch.last);
+                self.settled.stored(batch.end.last.sequence);
             }
         }
         file.sync().map_err(PersistError::io("sync", name))?;
@@ -453,7 +453,7 @@ impl Shared {
                 let next = queue.begun.front().copied();
                 self.status.flush_ends(durable, batch.whole_len, header.segment_len, begun, next);
                 if !is_stored && current.file.is_write_durable() {
-                    self.settled.stored(batch.last);
+                    self.settled.stored(batch.end.last.sequence);
                 }
                 self.settled.synced(&placed(&batch, header));
                 queue.current = current;
@@ -471,14 +471,13 @@ impl Shared {
 
 /// What of a finished batch others are told.
 fn placed<'a>(batch: &'a Batch, header: &'a SegmentHeader) -> Placed<'a> {
-    let end = batch.offset + batch.len as u64;
     let is_whole = batch.whole_len == batch.len as u64;
     Placed {
         header,
-        start: end - batch.whole_len,
+        start: batch.end.offset - batch.whole_len,
         bytes: is_whole.then_some(&batch.buffer[..batch.len]),
-        end,
-        last: batch.last,
+        end: batch.end,
+        members: batch.members.as_ref(),
     }
 }
 

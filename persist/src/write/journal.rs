@@ -378,7 +378,7 @@ impl Journaller {
             return Err(PersistError::io("write", name)(error));
         }
         self.flushing.check_name(&self.current)?;
-        self.settled.stored(batch.last);
+        self.settled.stored(batch.end.last.sequence);
         Ok(())
     }
 

@@ -2,6 +2,8 @@
 //! the gate by the lesser of both; in a cluster, who proposes them and moves it by what is agreed on.
 
 use crate::format::segment::SegmentHeader;
+use crate::quorum::members::Members;
+use crate::read::replay::Place;
 use crate::write::status::Position;
 use ringside_core::gate::Gate;
 use ringside_core::ids::Sequence;
@@ -16,16 +18,21 @@ pub(crate) struct Placed<'a> {
     pub(crate) start: u64,
     /// All of its bytes; `None` where parts of it left earlier, so that only the file has them.
     pub(crate) bytes: Option<&'a [u8]>,
-    /// Byte after it.
-    pub(crate) end: u64,
-    /// The last command up to there.
-    pub(crate) last: Sequence,
+    /// Where it ends, and what goes on from there.
+    pub(crate) end: Place,
+    /// The members that a change in it leads to.
+    pub(crate) members: Option<&'a Members>,
 }
 
 impl Placed<'_> {
     /// Where the next batch begins.
     pub(crate) fn position(&self) -> Position {
-        Position { segment: self.header.number, offset: self.end }
+        Position { segment: self.header.number, offset: self.end.offset }
+    }
+
+    /// The last command up to there.
+    pub(crate) fn last(&self) -> Sequence {
+        self.end.last.sequence
     }
 }
 
@@ -53,7 +60,7 @@ impl Settled for Gate {
     }
 
     fn synced(&self, batch: &Placed<'_>) {
-        self.publish_durable(batch.last);
+        self.publish_durable(batch.last());
     }
 
     fn show(&self, told: SyncSender<()>) {

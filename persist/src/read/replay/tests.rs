@@ -1,12 +1,14 @@
 //! What is read ahead and given away is judged as what is read record by record; what belongs elsewhere is found.
 
 use super::*;
-use crate::config::PersistConfig;
+use crate::config::{PersistConfig, Term};
 use crate::format::record::{HEADER_LEN, SCHEMA, SEAL_LEN};
 use crate::format::segment::MAGIC;
+use crate::quorum::members::{Member, Members};
 use crate::storage::ahead::{Pool, read_ahead};
 use crate::storage::faulty::{Faulty, Random};
 use crate::storage::{Access, Storage};
+use crate::write::copy::whole_batches;
 use crate::write::encoder::{Encoder, Tail};
 use ringside_core::command::{AdvanceTime, CancelOrder, Command, PlaceOrder, Side};
 
@@ -191,39 +193,35 @@ const RECORD: usize = 128;
 const BLOCK: usize = BLOCK_LEN;
 const START: usize = DATA_START as usize;
 
-/// All that a batch says of itself can be right: what is before it was another.
-/// Where a reader that takes digests on trust ends, and whether it takes everything.
-fn trusting(bytes: &[u8]) -> (Place, bool) {
-    let place = Place::start_of(&header());
-    let mut buffer = Buffer::zeroed(bytes.len() - DATA_START as usize);
-    buffer.copy_from_slice(&bytes[DATA_START as usize..]);
-    let len = buffer.len();
-    let mut reader = Reader::of_bytes(header(), place, buffer, len);
-    reader.trust_digests();
-    loop {
-        match reader.step().unwrap() {
-            Step::Record(_) => {}
-            Step::End => return (reader.place(), true),
-            Step::Bad(_) => return (reader.place(), false),
-        }
-    }
-}
-
 #[test]
-fn who_takes_digests_on_trust_comes_to_the_same_place_and_still_finds_a_flipped_bit() {
-    let mut bytes = segment();
-    let (_, _, place) = told(&bytes, false);
-    assert_eq!(trusting(&bytes), (place, true));
-    let mut random = Random::new(11);
-    for _ in 0..200 {
-        let at = DATA_START as usize + random.below(LEN - DATA_START) as usize;
-        let bit = 1 << random.below(8);
-        bytes[at] ^= bit;
-        assert!(!trusting(&bytes).1, "byte {at}");
-        bytes[at] ^= bit;
+fn a_batch_says_of_its_end_what_its_reader_finds_there() {
+    let config = PersistConfig { term: Some(Term { number: 1, index: 40 }), ..PersistConfig::new("") };
+    let mut place = Place { index: 40, ..Place::start_of(&header()) };
+    let mut encoder = Encoder::new(&config, 1, 1, &Tail::at(header(), &place));
+    let mut chain = place.chain;
+    let member = Member { address: "one:1".to_owned(), key: [1; 32], is_voter: true };
+    let changed = Members::of_settings([(1, member)]);
+    for (count, side) in [(1, false), (2_000, false), (0, false), (7, true), (3, false)] {
+        for _ in 0..count {
+            let mut command = Command::new(AdvanceTime {});
+            (command.sequence, command.time_ns) = (encoder.last().sequence + 1, 9);
+            encoder.push(&command);
+        }
+        if side {
+            encoder.push_side(&changed.entry());
+        }
+        let mut batch = encoder.close(Encoder::room(config.batch_len));
+        batch.finish(&mut chain);
+        let mut reader = Reader::of_bytes(header(), place, batch.buffer, batch.len);
+        let found = whole_batches(&mut reader, &header()).unwrap();
+        let found: Vec<_> = found.into_iter().map(|ended| (ended.place, ended.members)).collect();
+        assert_eq!(found, [(batch.end, batch.members)]);
+        assert_eq!(found[0].1.is_some(), side);
+        place = batch.end;
     }
 }
 
+/// All that a batch says of itself can be right: what is before it was another.
 #[test]
 fn a_batch_that_followed_others_is_not_taken_for_the_next() {
     let (own, other) = (life(1, 1, &[20, 20, 20]), life(1, 2, &[20, 20, 20]));
