@@ -352,6 +352,9 @@ fn carry_on(
                 }
                 Brought::Stop => return false,
             }
+            if node.has_enough() {
+                break;
+            }
         }
         for _ in 0..ticks.passed() {
             node.tick();

@@ -149,6 +149,8 @@ pub(crate) struct Log {
     headers: BTreeMap<u64, SegmentHeader>,
     /// The first batch that can still be read: those before it went with their segments.
     first: Cell<u64>,
+    /// Bytes of batches that were given out to be sent.
+    sent: Cell<usize>,
     failure: Cell<Option<PersistError>>,
 }
 
@@ -209,6 +211,7 @@ impl Log {
             room: Buffer::zeroed(0),
             headers: BTreeMap::new(),
             first: Cell::new(1),
+            sent: Cell::new(0),
             failure: Cell::new(None),
         };
         log.read_all(&survey)?;
@@ -414,6 +417,11 @@ impl Log {
     /// What was fetched takes the place of this log once it is opened anew.
     pub(crate) fn adopt(&mut self, fetched: &Fetched) -> Result<(), PersistError> {
         install::adopt(self.storage.as_ref(), &mut self.vote, fetched)
+    }
+
+    /// Bytes of batches that were given out to be sent since this was last asked.
+    pub(crate) fn take_sent(&self) -> usize {
+        self.sent.take()
     }
 
     /// Why the log could not be read, once.
@@ -767,6 +775,7 @@ impl raft::Storage for Log {
             }
             entries.push(entry);
         }
+        self.sent.set(self.sent.get() + size as usize);
         Ok(entries)
     }
 

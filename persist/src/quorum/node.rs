@@ -18,7 +18,7 @@ use crate::error::PersistError;
 use crate::quorum::install::Fetched;
 use crate::quorum::lease::Lease;
 use crate::quorum::link::Link;
-use crate::quorum::log::{Found, Log, Whole, sequence_at};
+use crate::quorum::log::{AT_ONCE, Found, Log, Whole, sequence_at};
 use crate::quorum::members::{self, Members};
 use crate::storage::Storage;
 use crate::storage::disk::Lock;
@@ -110,6 +110,8 @@ pub struct Node {
     called: u64,
     /// What `raft` gave out while this member's own disk takes it: its numbers, and the last batch of each.
     unconfirmed: VecDeque<(u64, u64)>,
+    /// Bytes of batches that were heard and are not written, or are to be sent.
+    in_hand: usize,
     _lock: Lock,
 }
 
@@ -171,6 +173,7 @@ impl Node {
             drawn_for: (u64::MAX, StateRole::Follower, 0),
             called: 0,
             unconfirmed: VecDeque::new(),
+            in_hand: 0,
             _lock: lock,
         };
         node.draw();
@@ -363,9 +366,16 @@ impl Node {
         if kind == MessageType::MsgAppend && !self.log().has_room_for(&message.entries) {
             return;
         }
+        self.in_hand += message.entries.iter().map(|entry| entry.data.len()).sum::<usize>();
         // A message of a member that is none, or that answers nothing.
         let _ = self.raft.step(message);
+        self.in_hand += self.log().take_sent();
         self.draw();
+    }
+
+    /// Whether enough was heard for [`Node::work`]: nothing more is to be heard before.
+    pub fn has_enough(&self) -> bool {
+        self.in_hand >= AT_ONCE
     }
 
     /// Whether its own journal goes on from the place that the leader has all behind. If so the leader is answered, else the files are
@@ -456,6 +466,7 @@ impl Node {
         if self.is_ended {
             return Ok(false);
         }
+        self.in_hand = 0;
         let mut is_any = self.propose()?;
         self.confirm()?;
         while !self.is_ended && self.raft.has_ready() {
@@ -628,4 +639,42 @@ impl Drop for Node {
 
 fn broken(error: raft::Error) -> PersistError {
     PersistError::Member { reason: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quorum::vote;
+    use crate::storage::faulty::Faulty;
+
+    #[test]
+    fn no_more_is_heard_than_is_answered_for_at_once() {
+        let storage: Arc<dyn Storage> = Arc::new(Faulty::new(1));
+        vote::init(storage.as_ref(), 2, Some([7; 16])).unwrap();
+        let config = PersistConfig { segment_len: 64 << 10, ..PersistConfig::new("") };
+        let members = Members::of_settings([1, 2, 3].map(|id| {
+            (id, members::Member { address: format!("{id}:1"), key: [id as u8; 32], is_voter: true })
+        }));
+        let membership = Membership { member: 2, members, seed: 1 };
+        let mut node = Node::open(storage, Lock::default(), &config, 1, &membership, false).unwrap();
+        let batch = |index, len| {
+            let entry = Entry { term: 1, index, data: vec![0; len].into(), ..Entry::default() };
+            let (msg_type, entries) = (MessageType::MsgAppend, vec![entry].into());
+            let log_term = u64::from(index > 1);
+            Message {
+                msg_type,
+                from: 1,
+                to: 2,
+                term: 1,
+                log_term,
+                index: index - 1,
+                entries,
+                ..Message::default()
+            }
+        };
+        node.step(batch(1, AT_ONCE - 4096));
+        assert!(!node.has_enough(), "a few that came together are written together");
+        node.step(batch(2, 4096));
+        assert!(node.has_enough());
+    }
 }

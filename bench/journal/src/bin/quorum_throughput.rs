@@ -117,6 +117,9 @@ fn carry(
                 }
                 Brought::Stop => return Ok(()),
             }
+            if node.has_enough() {
+                break;
+            }
         }
         for _ in 0..ticks.passed() {
             node.tick();
