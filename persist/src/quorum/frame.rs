@@ -556,10 +556,10 @@ pub fn len_of(message: &Message) -> usize {
     HEAD_LEN + wholes.map(|whole| ENTRY_HEAD_LEN + whole.block.len() + whole.batch.len()).sum::<usize>()
 }
 
-/// Appends the frame of a message.
+/// Appends the frame of a message up to the bytes of its entries, and gives those, which stand behind.
 ///
 /// Errors: [`FrameError`]: it is none that members send each other; nothing is appended.
-pub fn put(message: &Message, cluster: [u8; 16], out: &mut Vec<u8>) -> Result<(), FrameError> {
+pub fn put(message: &Message, cluster: [u8; 16], out: &mut Vec<u8>) -> Result<Vec<Bytes>, FrameError> {
     let is_snapshot = message.msg_type == MessageType::MsgSnapshot;
     let place = message.snapshot.as_ref().map(|snapshot| (snapshot.get_metadata(), snapshot.data.is_empty()));
     let (index, log_term) = match (is_snapshot, place) {
@@ -594,13 +594,9 @@ pub fn put(message: &Message, cluster: [u8; 16], out: &mut Vec<u8>) -> Result<()
     head.check()?;
     let heads = message.entries.iter().map(EntryHead::of).collect::<Result<Vec<_>, _>>()?;
     let len = head.check_entries(heads.iter().copied())?;
-    out.reserve(HEAD_LEN + len as usize);
     head.put(heads.as_bytes(), len, out);
-    for Whole { block, batch } in message.entries.iter().filter_map(Whole::of) {
-        out.extend_from_slice(&block);
-        out.extend_from_slice(&batch);
-    }
-    Ok(())
+    let wholes = message.entries.iter().filter_map(Whole::of);
+    Ok(wholes.flat_map(|whole| [whole.block, whole.batch]).filter(|bytes| !bytes.is_empty()).collect())
 }
 
 /// Appends what a member says first.
@@ -768,7 +764,8 @@ mod tests {
 
     fn bytes_of(message: &Message) -> Vec<u8> {
         let mut out = Vec::new();
-        put(message, CLUSTER, &mut out).expect("goes into a frame");
+        let entries = put(message, CLUSTER, &mut out).expect("goes into a frame");
+        out.extend(entries.concat());
         assert_eq!(out.len(), len_of(message));
         out
     }
@@ -1097,7 +1094,9 @@ mod tests {
             // What is read is what its sender put.
             if let Ok(message) = read(&bytes) {
                 let mut again = Vec::new();
-                put(&message, bytes[16..32].try_into().expect("sixteen"), &mut again).expect("goes");
+                let cluster = bytes[16..32].try_into().expect("sixteen");
+                let entries = put(&message, cluster, &mut again).expect("goes");
+                again.extend(entries.concat());
                 assert_eq!(again, bytes);
                 accepted[usize::from(!message.entries.is_empty())] += 1;
             }

@@ -1,18 +1,19 @@
 //! One connection between two members, seen from the one that speaks and from the one that hears.
 
 use super::files::give;
-use super::line::{Ended, FULL, PATIENCE, connect, disagreement, read, refused, write};
+use super::line::{Ended, FULL, PATIENCE, connect, disagreement, read, refused, wire, write, write_all};
 use super::{CUT, Own, Peer, Said};
 use crate::keys::Fingerprint;
 use crate::stream::{BEAT, PAUSES};
+use bytes::Bytes;
 use ringside_persist::quorum::frame::{
     FrameKind, put, put_beat, put_hello, put_orders, put_refusal, put_saying,
 };
 use std::convert::Infallible;
-use std::io;
+use std::io::{self, IoSlice};
 use std::pin::pin;
 use std::sync::Arc;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
@@ -75,28 +76,38 @@ async fn exchange(own: &Own, peer: &Peer, connector: &TlsConnector) -> io::Resul
         let mut said = Instant::now();
         // It is closed here where it was cut off, and perhaps healed since.
         while peer.is_open() {
-            while out.len() < FULL
+            // The bytes of batches are not copied behind their heads.
+            let (mut pieces, mut len) = (Vec::<Bytes>::new(), 0);
+            while len < FULL
                 && let Some(said) = peer.next()
             {
+                len += said.len();
                 match said {
                     Said::Orders(orders) => put_orders(&orders, cluster, own.me, id, &mut out),
                     Said::Saying(saying) => put_saying(&saying, cluster, own.me, id, &mut out),
-                    Said::Message(message) => {
-                        if let Err(error) = put(&message, cluster, &mut out) {
-                            tracing::error!(%error, member = id, "a message is not sent");
+                    Said::Message(message) => match put(&message, cluster, &mut out) {
+                        Ok(bytes) if bytes.is_empty() => {}
+                        Ok(bytes) => {
+                            pieces.push(std::mem::take(&mut out).into());
+                            pieces.extend(bytes);
                         }
-                    }
+                        Err(error) => tracing::error!(%error, member = id, "a message is not sent"),
+                    },
                 }
             }
             if said.elapsed() >= BEAT {
                 put_beat(cluster, own.me, id, &mut out);
                 said = Instant::now();
             }
-            if out.is_empty() {
+            if !out.is_empty() {
+                pieces.push(std::mem::take(&mut out).into());
+            }
+            if pieces.is_empty() {
                 let _ = timeout(BEAT.saturating_sub(said.elapsed()), peer.filled.notified()).await;
                 continue;
             }
-            write(&mut to, &mut out).await?;
+            let mut slices: Vec<_> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
+            write_all(&mut to, &mut slices).await?;
         }
         Err::<Infallible, _>(io::Error::other(CUT))
     };
@@ -110,8 +121,7 @@ async fn exchange(own: &Own, peer: &Peer, connector: &TlsConnector) -> io::Resul
 
 /// Takes a connection, and hands over what comes on it.
 pub(super) async fn hear(own: &Own, stream: TcpStream, acceptor: &TlsAcceptor) -> io::Result<Infallible> {
-    stream.set_nodelay(true)?;
-    let shaken = timeout(PATIENCE, acceptor.accept(stream)).await;
+    let shaken = timeout(PATIENCE, acceptor.accept(wire(stream)?)).await;
     let stream = shaken.map_err(|_| io::Error::other("the handshake takes too long"))??;
     let shown = stream.get_ref().1.peer_certificates().and_then(|keys| keys.first());
     let shown = shown.map(|key| Fingerprint::of(key));
@@ -119,8 +129,7 @@ pub(super) async fn hear(own: &Own, stream: TcpStream, acceptor: &TlsAcceptor) -
     let peer = peers.iter().find(|peer| Some(peer.member.key) == shown);
     let peer = peer.ok_or_else(|| io::Error::other("it shows no member's key"))?;
     let mut is_cut = peer.is_cut.subscribe();
-    let (from, mut to) = tokio::io::split(stream);
-    let mut from = BufReader::with_capacity(FULL, from);
+    let (mut from, mut to) = tokio::io::split(stream);
     let ended = tokio::select! {
         Err(ended) = take(own, peer, &mut from, &mut to) => ended,
         _ = is_cut.wait_for(|is_cut| *is_cut) => Ended::Gone(io::Error::other(CUT)),

@@ -26,7 +26,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
-use tokio::io::{AsyncRead, AsyncWrite, BufReader};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::spawn_blocking;
 use tokio_rustls::TlsConnector;
 use tokio_util::sync::CancellationToken;
@@ -260,8 +260,7 @@ async fn take(wanted: &Wanted<'_>, source: &Member, fetch: &mut Fetch) -> Result
     let Wanted { me, identity, agreement, index, beside } = wanted;
     let connector = tls::client(identity, &[source.key], SETTING).map_err(io::Error::other)?;
     let stream = connect(&source.address, &TlsConnector::from(connector)).await?;
-    let (from, mut to) = tokio::io::split(stream);
-    let mut from = BufReader::with_capacity(256 << 10, from);
+    let (mut from, mut to) = tokio::io::split(stream);
     let (mut out, mut payload) = (Vec::new(), Vec::new());
     put_fetch(agreement, *me, source.id, *index, &mut out);
     write(&mut to, &mut out).await?;

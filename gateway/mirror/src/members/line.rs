@@ -4,10 +4,11 @@ use super::{Agreement, SETTING};
 use crate::keys::Fingerprint;
 use crate::tls;
 use ringside_persist::quorum::frame::{FrameError, FrameKind, HEAD_LEN, Head};
-use std::io;
+use std::io::{self, IoSlice};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
+use tokio::task::yield_now;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -16,14 +17,22 @@ use tokio_rustls::rustls::pki_types::ServerName;
 /// How long the other side may say or take nothing, or need for a handshake: so long the longest frame needs on a line of 100 Mbit/s,
 /// and after a cut of the line a new connection is there before TCP has brought the old one back.
 pub(super) const PATIENCE: Duration = Duration::from_secs(6);
-/// Bytes that are written in one go, where as many wait; and that a buffer keeps room for.
+/// Bytes that are written in one go, where as many wait; that are read in one; and that a buffer keeps room for.
 pub(super) const FULL: usize = 256 << 10;
 
+/// Below TLS, which reads a few KiB at a time.
+pub(super) type Wire = BufReader<TcpStream>;
+
+/// A connection that is there.
+pub(super) fn wire(stream: TcpStream) -> io::Result<Wire> {
+    stream.set_nodelay(true)?;
+    Ok(BufReader::with_capacity(FULL, stream))
+}
+
 /// Connects to whoever listens there.
-pub(super) async fn connect(address: &str, connector: &TlsConnector) -> io::Result<TlsStream<TcpStream>> {
+pub(super) async fn connect(address: &str, connector: &TlsConnector) -> io::Result<TlsStream<Wire>> {
     let connected = async {
-        let stream = TcpStream::connect(address).await?;
-        stream.set_nodelay(true)?;
+        let stream = wire(TcpStream::connect(address).await?)?;
         let name = ServerName::try_from(tls::NAME).map_err(io::Error::other)?;
         connector.connect(name, stream).await
     };
@@ -131,16 +140,29 @@ pub(super) async fn read(from: &mut (impl AsyncRead + Unpin), payload: &mut Vec<
 ///
 /// Errors: I/O; nothing is taken.
 pub(super) async fn write(to: &mut (impl AsyncWrite + Unpin), out: &mut Vec<u8>) -> io::Result<()> {
-    let stuck = |_| io::Error::other("the other member takes nothing");
-    let mut at = 0;
-    while at < out.len() {
-        match timeout(PATIENCE, to.write(&out[at..])).await.map_err(stuck)?? {
-            0 => return Err(io::ErrorKind::WriteZero.into()),
-            written => at += written,
-        }
-    }
-    timeout(PATIENCE, to.flush()).await.map_err(stuck)??;
+    write_all(to, &mut [IoSlice::new(out)]).await?;
     out.clear();
     out.shrink_to(FULL);
     Ok(())
+}
+
+/// Writes `pieces`, one behind the other; whoever else is heard or says something on this thread has its turn in between.
+///
+/// Errors: I/O; nothing is taken.
+pub(super) async fn write_all(
+    to: &mut (impl AsyncWrite + Unpin),
+    mut pieces: &mut [IoSlice<'_>],
+) -> io::Result<()> {
+    let stuck = |_| io::Error::other("the other member takes nothing");
+    IoSlice::advance_slices(&mut pieces, 0);
+    while !pieces.is_empty() {
+        match timeout(PATIENCE, to.write_vectored(pieces)).await.map_err(stuck)?? {
+            0 => return Err(io::ErrorKind::WriteZero.into()),
+            written => IoSlice::advance_slices(&mut pieces, written),
+        }
+        if !pieces.is_empty() {
+            yield_now().await;
+        }
+    }
+    timeout(PATIENCE, to.flush()).await.map_err(stuck)?
 }
