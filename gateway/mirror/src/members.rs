@@ -15,6 +15,7 @@ pub use ringside_persist::quorum::divergence::Saying;
 pub use ringside_persist::quorum::frame::{Agreement, Orders};
 use ringside_persist::quorum::frame::{HEAD_LEN, len_of};
 use ringside_persist::quorum::members::Member as AgreedMember;
+use ringside_persist::turns;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
@@ -360,6 +361,8 @@ pub fn start(
     };
     let shared = own.clone();
     let run = move || {
+        // Others wait for what is heard here, and take silence for a loss.
+        turns::ask_for_short();
         let local = tokio::task::LocalSet::new();
         let connect = async {
             while let Some((peer, connector)) = come.recv().await {

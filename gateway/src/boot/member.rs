@@ -34,6 +34,7 @@ use ringside_persist::quorum::members::Members;
 use ringside_persist::quorum::node::{self, Node, Role};
 use ringside_persist::quorum::{Message, vote};
 use ringside_persist::storage::disk::Lock;
+use ringside_persist::turns;
 use ringside_persist::write::status::JournalStatus;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -663,6 +664,8 @@ impl Part<'_> {
         };
         let lease = self.lease.clone();
         let run = move || {
+            // Others wait for what it says, and take silence for a loss.
+            turns::ask_for_short();
             carry(node, &brought, &carried, &|| role.cancel());
             lease.set(0);
         };

@@ -24,6 +24,7 @@ use ringside_persist::quorum::members::Members;
 use ringside_persist::quorum::node::{Node, Role};
 use ringside_persist::storage::Storage;
 use ringside_persist::storage::disk::Lock;
+use ringside_persist::turns;
 use ringside_persist::write::status::{JournalStatus, Position};
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
@@ -97,6 +98,7 @@ fn carry(
     mesh: &Mesh,
     told: &Mutex<Told>,
 ) -> Result<()> {
+    turns::ask_for_short();
     let begun = Instant::now();
     let mut ticks = Ticks::begin();
     loop {
