@@ -18,6 +18,7 @@ use ringside_persist::mirror::source::{Feed, FeedError};
 use ringside_persist::quorum::frame::{FrameKind, put_beat, put_fetch, put_hello};
 use ringside_persist::quorum::install::Fetch;
 use ringside_persist::storage::Storage;
+use ringside_persist::turns;
 use ringside_persist::write::status::Position;
 use std::any::Any;
 use std::convert::Infallible;
@@ -132,6 +133,7 @@ pub(super) async fn give(
         loop {
             let mut bytes = std::mem::take(&mut out);
             let stepped = spawn_blocking(move || {
+                turns::give_way();
                 let step = giving.next(cluster, &mut bytes);
                 (giving, bytes, step)
             });
@@ -199,7 +201,7 @@ impl From<io::Error> for Broken {
 }
 
 /// Fetches everything from one of `sources`, in turn, as often as it takes; `None` where it was cancelled before. `begin` makes what
-/// it is written to. On the thread that calls it.
+/// it is written to. On the thread that calls it, which gives way to others from then on.
 ///
 /// Errors: the disk; TLS has nothing to work with.
 pub fn fetch(
@@ -208,6 +210,7 @@ pub fn fetch(
     begin: impl Fn() -> Result<Fetch, PersistError>,
     cancelled: &CancellationToken,
 ) -> Result<Option<Fetch>, PersistError> {
+    turns::give_way();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(PersistError::io("start", "a connection to another member"))?;
     let mut begun: Option<Fetch> = None;
