@@ -20,6 +20,8 @@ use zerocopy::FromZeros;
 pub const RING: usize = 1 << 14;
 /// Commands stamped and published at a time.
 const PIECE: usize = 256;
+/// Commands that are published and not released at most: of more the exchange's output ring, as shipped, has no room for the events.
+const AHEAD: u64 = 131_072;
 
 /// A journal with its journaller on a thread.
 pub struct Journalled {
@@ -93,6 +95,8 @@ impl Journalled {
         let none = Command::new_zeroed();
         let mut left = count;
         while left > 0 {
+            let next = self.producer.next_sequence();
+            self.wait(next.saturating_sub(AHEAD), GateMode::Durable)?;
             let stamped = |_| stamper.stamp(*source.next().unwrap_or(&none));
             let taken = self.producer.try_publish_each(PIECE.min(left), stamped);
             left -= taken;

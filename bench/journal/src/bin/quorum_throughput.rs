@@ -36,6 +36,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
+/// The exchange's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Length of a full batch.
 const BATCH: usize = 1 << 20;
 /// Acknowledgements whose times are taken while nothing else happens.
