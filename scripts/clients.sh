@@ -38,12 +38,9 @@ try_failover() {
     export RINGSIDE_ADMIN_KEY=$admin_key RINGSIDE_JWT_SECRET=a-secret-of-three-exchanges-for-the-clients
     export RINGSIDE_ANY_FILE_SYSTEM=true RINGSIDE_LOG=warn RINGSIDE_FLUSH_SHED=30s RINGSIDE_KEY_ENCRYPTION_KEY
     RINGSIDE_KEY_ENCRYPTION_KEY=$(printf '11%.0s' {1..32})
-    local keys number session
-    # shellcheck disable=SC2046
-    make_members $(python3 -c 'import socket
-sockets = [socket.socket() for _ in range(6)]
-[socket.bind(("127.0.0.1", 0)) for socket in sockets]
-print(*[socket.getsockname()[1] for socket in sockets])')
+    local keys number session host
+    own_host
+    make_members "$host" 20000
     for number in 1 2 3; do start_member $number; done
     await_leader
     url=${urls[leader - 1]}

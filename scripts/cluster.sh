@@ -9,13 +9,12 @@ cd "$(dirname "$0")/.."
 . scripts/members.sh
 build_exchange "${1:-}"
 folder=$(mktemp -d)
-port=${CLUSTER_PORT:-7401}
 trap 'kill $(jobs -p) 2>/dev/null || true; wait 2>/dev/null || true; rm -rf "$folder"' EXIT
 export RINGSIDE_JWT_SECRET=a-secret-of-three-processes-for-a-look
 export RINGSIDE_KEY_ENCRYPTION_KEY RINGSIDE_ADMIN_KEY=administrator-of-three-processes
 RINGSIDE_KEY_ENCRYPTION_KEY=$(printf '11%.0s' {1..32})
 
-make_members $(seq "$port" $((port + 5)))
+make_members 127.0.0.1 "${CLUSTER_PORT:-7401}"
 for number in 1 2 3; do
     start_member $number
     echo "member $number: process ${members[number]}, ${urls[number - 1]}, log $folder/$number.log"

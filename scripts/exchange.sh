@@ -10,6 +10,8 @@
 #   install_node NAME PACKAGE...    the same with packages of npm; sets modules
 #   start_exchange NAME=VALUE...    on a folder and a port of its own; sets folder, url, admin_key; what is given is its
 #                                   environment. Ended, and the folder removed, when the script ends
+#   own_host                        sets host: an address of this machine that is this shell's own. There nobody else listens, and no
+#                                   connection begins; a port that was free a moment ago may be anybody's when it is listened on
 #   log_in N                        a token of the wallet with the key N
 #   fund_traders AMOUNT [LABEL]     gives both wallets so many USDT of margin and an API key each; sets keys, an array of what
 #                                   the exchange answered
@@ -21,6 +23,10 @@
 # Addresses of the wallets with the keys 2 and 3.
 wallet_2=0x2b5ad5c4795c026514f8317c7a215e218dccd6cf
 wallet_3=0x6813eb9362372eef6200f3b1dbc3f819671cba69
+
+own_host() {
+    host=127.$((BASHPID >> 16 | 64)).$((BASHPID >> 8 & 255)).$((BASHPID & 255))
+}
 
 build_exchange() {
     local profile=${PROFILE:-release}

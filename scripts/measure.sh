@@ -29,8 +29,8 @@ end() {
     rm -rf "$folder"
 }
 trap end EXIT
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-url=http://127.0.0.1:$port
+own_host
+url=http://$host:20000
 settings=pinned.toml
 [ "$(nproc)" -ge 8 ] || settings=two-cores.toml
 ln -s "$PWD/scripts" "$folder/scripts"
@@ -38,7 +38,7 @@ mkdir "$folder/bin"
 ln -s "$ringside" "$folder/bin/ringside"
 ln -s "$load" "$folder/bin/ringside-bench"
 {
-    echo "export PATH=$folder/bin:\$PATH RINGSIDE_LISTEN=127.0.0.1:$port RINGSIDE_METRICS_LISTEN=127.0.0.1:0 RINGSIDE_ANY_FILE_SYSTEM=true"
+    echo "export PATH=$folder/bin:\$PATH RINGSIDE_LISTEN=$host:20000 RINGSIDE_METRICS_LISTEN=127.0.0.1:0 RINGSIDE_ANY_FILE_SYSTEM=true"
     for part in "1. Prepare the host" "2. Run the exchange"; do block $page "$part"; done
     echo "echo \$! >pid; for _ in \$(seq 300); do curl -fs $url/readyz >ready && break; sleep 0.1; done; cat ready"
     for part in "3. Measure" "Read it"; do block $page "$part"; done

@@ -1,29 +1,29 @@
 # Three members of a cluster on this machine for other scripts, which source this file after scripts/exchange.sh has set ringside, with
 # folder naming a folder of theirs.
 #
-#   make_members PORT...       makes them, given six ports: three for clients, three for each other. What RINGSIDE_* says in the
-#                              environment holds for all of them. Sets urls, an array
+#   make_members HOST PORT     makes them on six ports in a row from PORT: three for clients, three for each other. What RINGSIDE_*
+#                              says in the environment holds for all of them. Sets urls, an array
 #   start_member N             starts member N (1 to 3); its log is $folder/N.log, its process $folder/N.pid and members[N]
 #   leading                    says which one takes orders now; nothing where none does
 #   await_leader               sets leader to that, once there is one
 #   end_members                asks all to stop, and verifies what they left
 
-members=() urls=() member_ports=()
+members=() urls=() member_addresses=()
 
 # What member $1 is started with.
 member_settings() {
-    member_vars=(RINGSIDE_DATA_DIR="$folder/$1" RINGSIDE_LISTEN="127.0.0.1:${member_ports[$1 - 1]}" RINGSIDE_CLUSTER_MEMBER="$1"
-        RINGSIDE_CLUSTER_LISTEN="127.0.0.1:${member_ports[$1 + 2]}")
+    member_vars=(RINGSIDE_DATA_DIR="$folder/$1" RINGSIDE_LISTEN="${member_addresses[$1 - 1]}" RINGSIDE_CLUSTER_MEMBER="$1"
+        RINGSIDE_CLUSTER_LISTEN="${member_addresses[$1 + 2]}")
 }
 
 make_members() {
     local number key said cluster=()
-    member_ports=("$@")
+    for number in {0..5}; do member_addresses+=("$1:$(($2 + number))"); done
     export RINGSIDE_CLUSTER_MEMBERS=
     for number in 1 2 3; do
         key=$(RINGSIDE_CLUSTER_MEMBERS='' RINGSIDE_DATA_DIR="$folder/$number" "$ringside" mirror-key)
-        said=${said:-}${said:+,}$number@127.0.0.1:${member_ports[number + 2]}=$key
-        urls+=("http://127.0.0.1:${member_ports[number - 1]}")
+        said=${said:-}${said:+,}$number@${member_addresses[number + 2]}=$key
+        urls+=("http://${member_addresses[number - 1]}")
     done
     RINGSIDE_CLUSTER_MEMBERS=$said
     for number in 1 2 3; do

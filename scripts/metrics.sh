@@ -84,12 +84,13 @@ scrape_configs:
     static_configs: [{targets: ["$figures", "$watching"]}]
 YAML
 promtool check config "$folder/prometheus.yml" >/dev/null
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+own_host
+address=$host:20000
 prometheus --config.file="$folder/prometheus.yml" --storage.tsdb.path="$folder/series" --log.level=error \
-    --web.listen-address="127.0.0.1:$port" >"$folder/prometheus" 2>&1 &
+    --web.listen-address="$address" >"$folder/prometheus" 2>&1 &
 children="$! $children"
 for _ in $(seq 100); do
-    curl -fsS "http://127.0.0.1:$port/-/ready" >/dev/null 2>&1 && break
+    curl -fsS "http://$address/-/ready" >/dev/null 2>&1 && break
     sleep 0.1
 done
-python3 scripts/operations/queries.py "http://127.0.0.1:$port" scripts/operations/grafana.json
+python3 scripts/operations/queries.py "http://$address" scripts/operations/grafana.json

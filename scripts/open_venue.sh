@@ -41,11 +41,11 @@ ln -s "$ringside" "$folder/bin/ringside"
 ln -s "$cast_program" "$folder/bin/cast"
 PATH=$folder/bin:$PATH
 
-# What the runbook asks to be set, and what a machine of tests needs: any disk, its own authority, ports that are free.
+# What the runbook asks to be set, and what a machine of tests needs: any disk, its own authority, an address of this run.
 SETTINGS=$folder/etc DATA=$folder/data BACKUPS=$folder/backups KEYS=$folder/keys UNITS=$folder/units AS=env
 RUN=$folder/run CREDENTIALS=$folder/run/credentials SOCKET=$folder/run/socket SIGNER_LOG=$folder/signer.state
-free_port() { node -e 'require("net").createServer().listen(0, "127.0.0.1", function () { console.log(this.address().port); this.close(); })'; }
-LISTEN=127.0.0.1:$(free_port) METRICS=127.0.0.1:$(free_port)
+own_host
+LISTEN=$host:20000 METRICS=$host:20001
 OWNER="--private-key 0x$(printf '%064d' 4)" TREASURY="--private-key 0x$(printf '%064d' 5)"
 CHAIN_ID=31337
 export RINGSIDE_ANY_FILE_SYSTEM=true RINGSIDE_FEED_AUTHORITIES=$folder/authority.pem RINGSIDE_LOG=warn RINGSIDE_FLUSH_SHED=30s

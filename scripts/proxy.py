@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Clients of an exchange behind a proxy, each at an address of the loopback network of its own. The standard library alone.
 
-    proxy.py URL PORT NGINX SOCKETS ROUNDS ANSWER
-             URL: of the exchange itself; PORT: nginx before it; NGINX: its process; SOCKETS: of fifty addresses together, and
+    proxy.py URL LISTEN NGINX SOCKETS ROUNDS ANSWER
+             URL: of the exchange itself; LISTEN: HOST:PORT of nginx before it; NGINX: its process; SOCKETS: of fifty addresses together, and
              five times what one address may have; ROUNDS: of each attack beside a calm, timed; 0: each once, and nothing is timed; ANSWER: that made an API key
 
 An attack and a calm take turns. In the calm one process for the client and one for nginx burn as much of the processor as
@@ -47,8 +47,8 @@ def frame(text):
 class Socket:
     """A WebSocket from an address of its own, or the status that refused it."""
 
-    def __init__(self, port, address, path="/ws"):
-        self.raw = socket.create_connection(("127.0.0.1", port), timeout=30, source_address=(address, 0))
+    def __init__(self, listen, address, path="/ws"):
+        self.raw = socket.create_connection(listen, timeout=30, source_address=(address, 0))
         key = base64.b64encode(os.urandom(16)).decode()
         self.raw.sendall(
             f"GET {path} HTTP/1.1\r\nHost: ringside\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
@@ -88,8 +88,8 @@ class Socket:
         self.raw.close()
 
 
-def get(port, address, path):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30, source_address=(address, 0))
+def get(listen, address, path):
+    connection = http.client.HTTPConnection(*listen, timeout=30, source_address=(address, 0))
     connection.request("GET", path)
     answer = connection.getresponse()
     body = answer.read()
@@ -97,12 +97,12 @@ def get(port, address, path):
     return answer.status, body
 
 
-def of_many(port, sockets):
+def of_many(listen, sockets):
     """As many sockets as wanted of fifty addresses; what one address may not have more of, others have."""
     ping, pong = '{"type":"ping"}', "pong"
     begin = time.monotonic()
     each = sockets // ADDRESSES
-    held = [Socket(port, f"127.0.1.{number + 1}") for _ in range(each) for number in range(ADDRESSES)]
+    held = [Socket(listen, f"127.0.1.{number + 1}") for _ in range(each) for number in range(ADDRESSES)]
     refused = [one.status for one in held if one.status != 101]
     if refused:
         fail(f"{len(refused)} of {len(held)} sockets were refused: {sorted(set(refused))}")
@@ -113,17 +113,17 @@ def of_many(port, sockets):
     # One address takes all it may have, and is refused then; the next one is not.
     greedy, more = "127.0.2.1", []
     most = sockets // 5
-    while (one := Socket(port, greedy)).status == 101:
+    while (one := Socket(listen, greedy)).status == 101:
         more.append(one)
     if (len(more), one.status) != (most, 429):
         fail(f"one address got {len(more)} sockets of {most}, and then {one.status}")
     for address in ["127.0.1.1", "127.0.2.2"]:
-        if (other := Socket(port, address)).status != 101 or other.ask(ping)["type"] != pong:
+        if (other := Socket(listen, address)).status != 101 or other.ask(ping)["type"] != pong:
             fail(f"{address} was refused: {other.status}")
         other.close()
     more.pop().close()
     end = time.monotonic() + 10
-    while (again := Socket(port, greedy)).status != 101:
+    while (again := Socket(listen, greedy)).status != 101:
         if time.monotonic() > end:
             fail("a place that was left is not free again")
     print(f"one address got {most}, others went on, and what it left was free again")
@@ -131,7 +131,7 @@ def of_many(port, sockets):
         one.close()
 
 
-def attack_frames(port, address, kind, count):
+def attack_frames(listen, address, kind, count):
     """What each socket of an attack sends."""
     if kind == "brackets":
         return [frame('{"type":' + "[" * 60000)] * count
@@ -141,17 +141,17 @@ def attack_frames(port, address, kind, count):
     wallet = "0x" + "ab" * 20
     frames = []
     for _ in range(count):
-        status, body = get(port, address, f"/api/v1/auth/nonce?address={wallet}")
+        status, body = get(listen, address, f"/api/v1/auth/nonce?address={wallet}")
         nonce = json.loads(body).get("nonce", "0" * 32)
         claim = {"type": "auth_eip712", "address": wallet, "nonce": nonce, "signature": "0x" + "11" * 64 + "1b"}
         frames.append(frame(json.dumps(claim)))
     return frames
 
 
-def attack(port, address, kind, count, orders, said):
+def attack(listen, address, kind, count, orders, said):
     """A process: sockets that send a frame each 100 ms while told to, and read what they are answered."""
-    frames = attack_frames(port, address, kind, min(count, 200))
-    sockets = [Socket(port, address) for _ in range(count)]
+    frames = attack_frames(listen, address, kind, min(count, 200))
+    sockets = [Socket(listen, address) for _ in range(count)]
     sockets = [one.raw for one in sockets if one.status == 101]
     selector = selectors.DefaultSelector()
     for raw in sockets:
@@ -261,11 +261,11 @@ def p99(times):
     return sorted(times)[len(times) * 99 // 100]
 
 
-def under(kind, count, address, port, nginx, traders, rounds):
+def under(kind, count, address, listen, nginx, traders, rounds):
     """An attack from one address beside somebody who trades; the ratio of the p99 of an order to that of a calm."""
     orders, its = multiprocessing.Pipe()
     said, own = multiprocessing.Pipe()
-    attacker = multiprocessing.Process(target=attack, args=(port, address, kind, count, its, own), daemon=True)
+    attacker = multiprocessing.Process(target=attack, args=(listen, address, kind, count, its, own), daemon=True)
     attacker.start()
     print(f"{kind}: {said.recv()} sockets of one address", flush=True)
     attacked, calm = [], []
@@ -298,15 +298,16 @@ def under(kind, count, address, port, nginx, traders, rounds):
     return ratio
 
 
-def main(url, port, nginx, sockets, rounds, answer):
-    port, nginx, sockets, rounds = int(port), int(nginx), int(sockets), int(rounds)
-    of_many(port, sockets)
+def main(url, listen, nginx, sockets, rounds, answer):
+    listen = (listen.split(":")[0], int(listen.split(":")[1]))
+    nginx, sockets, rounds = int(nginx), int(sockets), int(rounds)
+    of_many(listen, sockets)
     traders = Traders(url, json.loads(answer))
     traders.times(1)
     worst = 0
     most = sockets // 5
     for number, (kind, count) in enumerate([("signatures", 800), ("names", 300), ("brackets", 300)]):
-        ratio = under(kind, min(count, most), f"127.0.4.{number + 1}", port, nginx, traders, rounds)
+        ratio = under(kind, min(count, most), f"127.0.4.{number + 1}", listen, nginx, traders, rounds)
         worst = max(worst, ratio or 0)
     if worst > 2:
         fail(f"an attack of one address makes others wait {worst:.2f} times as long")

@@ -27,7 +27,7 @@ build_exchange "${RINGSIDE:-}"
 start_exchange RINGSIDE_TRUSTED_PROXIES=127.0.0.1 RINGSIDE_MAX_CONNECTIONS_PER_IP=$((sockets / 5)) RINGSIDE_ACKNOWLEDGE=written \
     RINGSIDE_ORDERS_PER_MINUTE=1000000 RINGSIDE_ORDERS_PER_TEN_SECONDS=1000000
 fund_traders 1000000 proxy
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+own_host
 cat >"$folder/nginx.conf" <<NGINX
 daemon off;
 pid $folder/nginx.pid;
@@ -43,7 +43,7 @@ http {
     uwsgi_temp_path $folder/uwsgi;
     scgi_temp_path $folder/scgi;
     server {
-        listen 127.0.0.1:$port backlog=4096;
+        listen $host:20000 backlog=4096;
         location / {
             proxy_pass ${url};
             proxy_http_version 1.1;
@@ -60,10 +60,10 @@ nginx=$!
 trap 'kill "$nginx" 2>/dev/null && wait "$nginx" 2>/dev/null || true
     [ -z "$exchange" ] || { kill "$exchange" && wait "$exchange"; } 2>/dev/null || true; rm -rf "$folder"' EXIT
 for _ in $(seq 100); do
-    ! curl -fsS "http://127.0.0.1:$port/livez" >/dev/null 2>&1 || break
+    ! curl -fsS "http://$host:20000/livez" >/dev/null 2>&1 || break
     sleep 0.1
 done
-python3 scripts/proxy.py "$url" "$port" "$nginx" "$sockets" "${ROUNDS:-5}" "${keys[0]}"
+python3 scripts/proxy.py "$url" "$host:20000" "$nginx" "$sockets" "${ROUNDS:-5}" "${keys[0]}"
 kill "$nginx"
 wait "$nginx" || true
 end_exchange

@@ -4,11 +4,12 @@
 //! - [`op`], [`workload`]: what is sent. [`floor`]: the least a book can cost, [`paid_floor`]: with money and events,
 //!   [`margin_floor`]: with those of a perpetual market.
 //!   [`data`]: recorded flow with known outcome.
-//! - [`callgrind`]: instructions and misses instead of time.
+//! - [`address`]: where what is started listens. [`callgrind`]: instructions and misses instead of time.
 //! - [`rings`]: ours and the rings it is measured against.
 //!
 //! Nothing here decides anything about money, and no number is printed for a run whose fills are not the expected ones.
 
+pub mod address;
 pub mod callgrind;
 pub mod data;
 pub mod floor;

@@ -5,7 +5,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, request as ask } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort, key, startNode } from "./node.mjs";
+import { key, ownPort, startNode } from "./node.mjs";
 
 /** Keys of those who take part. */
 export const [SIGNER, ALICE, BOB, OWNER, NEW_SIGNER] = [1, 2, 3, 4, 5];
@@ -138,7 +138,7 @@ async function said(child, pattern) {
 
 /** A way to the node, which answers as `mood` has it. */
 async function startProxy(node) {
-    const proxy = { mood: "honest", head: 0, asked: new Set(), count: 0, budget: 10, port: await freePort() };
+    const proxy = { mood: "honest", head: 0, asked: new Set(), count: 0, budget: 10, port: ownPort() };
     // Of a node that answers ten questions a second.
     setInterval(() => (proxy.budget = Math.min(10, proxy.budget + 1)), 100).unref();
     const server = createServer((request, response) => {

@@ -11,6 +11,7 @@ use hyper::header::{HeaderName, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use ringside_bench::address::own_address;
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
 use std::io::Write as _;
@@ -44,7 +45,7 @@ impl BareServer {
         workers: usize,
         is_pinned: bool,
     ) -> Result<BareServer> {
-        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+        let address = own_address();
         let mut child = Command::new(std::env::current_exe()?)
             .args(["--workers", &workers.to_string(), "--bare", &address.to_string()])
             .stdin(Stdio::piped())

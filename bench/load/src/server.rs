@@ -4,9 +4,10 @@ use super::connection::Connection;
 use super::{api, wallet};
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use ringside_bench::address::own_address;
 use ringside_bench::op::Random;
 use serde::Deserialize;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
@@ -85,7 +86,7 @@ impl Server {
         let unique = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_nanos() as u64;
         let folder = parent.join(format!("ringside-load-{}-{unique:x}", std::process::id()));
         std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+        let address = own_address();
         let mut random = Random::new(unique);
         let admin_key = wallet::hex(&std::array::from_fn::<u8, 16, _>(|_| random.next_u64() as u8));
         let raised = [

@@ -1,10 +1,12 @@
 //! Three hosts that agree, three processes: leaders killed under load, nothing acknowledged lost, the same files everywhere.
 
-use crate::process::{ADMIN_KEY, Folder, Running, get, log_in, ringside, said, stop, trade, try_request};
+use crate::process::{
+    ADMIN_KEY, Folder, Running, get, log_in, own_address, ringside, said, stop, trade, try_request,
+};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::net::TcpListener;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -19,7 +21,7 @@ const SLOTS: usize = HOSTS + 1;
 pub(crate) struct Cluster {
     folder: Folder,
     /// Where each answers clients, and where it listens for the others.
-    ports: [[u16; 2]; SLOTS],
+    addresses: [[SocketAddr; 2]; SLOTS],
     members: String,
     id: String,
     pub(crate) hosts: [Mutex<Option<Running>>; SLOTS],
@@ -30,13 +32,10 @@ pub(crate) struct Cluster {
 impl Cluster {
     pub(crate) fn new(name: &str, settings: &'static [(&'static str, &'static str)]) -> Cluster {
         let folder = Folder::new(name);
-        let listeners: Vec<_> = (0..2 * SLOTS).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-        let port = |at: usize| listeners[at].local_addr().unwrap().port();
-        let ports = [0, 1, 2, 3].map(|host| [port(2 * host), port(2 * host + 1)]);
-        drop(listeners);
+        let addresses = std::array::from_fn(|_| [own_address(), own_address()]);
         let hosts = [const { Mutex::new(None) }; SLOTS];
         let mut cluster =
-            Cluster { folder, ports, members: String::new(), id: String::new(), hosts, settings };
+            Cluster { folder, addresses, members: String::new(), id: String::new(), hosts, settings };
         let members: Vec<_> = (0..HOSTS).map(|host| cluster.named(host)).collect();
         cluster.members = members.join(",");
         let mut id: Option<String> = None;
@@ -62,7 +61,7 @@ impl Cluster {
     fn named(&self, host: usize) -> String {
         let output = ringside(&self.data(host)).arg("mirror-key").output().unwrap();
         let key = String::from_utf8(output.stdout).unwrap();
-        format!("{}@127.0.0.1:{}={}", host + 1, self.ports[host][1], key.trim())
+        format!("{}@{}={}", host + 1, self.addresses[host][1], key.trim())
     }
 
     /// Asks the one that leads for its members, or to change them; another one, where the lead has passed to it, as it may under load.
@@ -98,7 +97,7 @@ impl Cluster {
             .env("RINGSIDE_ORDERS_PER_TEN_SECONDS", "1000000")
             .env("RINGSIDE_ORDERS_PER_MINUTE", "1000000")
             .env("RINGSIDE_CLUSTER_MEMBER", (host + 1).to_string())
-            .env("RINGSIDE_CLUSTER_LISTEN", format!("127.0.0.1:{}", self.ports[host][1]))
+            .env("RINGSIDE_CLUSTER_LISTEN", self.addresses[host][1].to_string())
             .env(
                 "RINGSIDE_CLUSTER_MEMBERS",
                 if host < HOSTS { self.members.clone() } else { self.with(host) },
@@ -113,7 +112,7 @@ impl Cluster {
     }
 
     pub(crate) fn address(&self, host: usize) -> String {
-        format!("127.0.0.1:{}", self.ports[host][0])
+        self.addresses[host][0].to_string()
     }
 
     pub(crate) fn start(&self, host: usize) {

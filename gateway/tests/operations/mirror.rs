@@ -1,13 +1,13 @@
 //! A leader and its mirror, two processes: killed one after the other under load, the same files, the second in the place of the first.
 
 use crate::process::{
-    ADMIN_KEY, Folder, Running, address, get, log_in, request, ringside, said, start_logged, stop, trade,
-    try_request,
+    ADMIN_KEY, Folder, Running, address, get, log_in, own_address, request, ringside, said, start_logged,
+    stop, trade, try_request,
 };
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 struct Pair {
     folder: Folder,
     /// Where the mirror connects to.
-    port: u16,
+    listen: SocketAddr,
     is_awaited: bool,
     keys: [String; 2],
 }
@@ -26,7 +26,6 @@ struct Pair {
 impl Pair {
     fn new(name: &str, is_awaited: bool) -> Pair {
         let folder = Folder::new(name);
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let keys = [0, 1].map(|host| {
             let output = ringside(&host_folder(&folder, host)).arg("mirror-key").output().unwrap();
             assert!(output.status.success(), "{}", said(&output));
@@ -35,7 +34,7 @@ impl Pair {
             key
         });
         assert!(keys[0] != keys[1]);
-        Pair { folder, port, is_awaited, keys }
+        Pair { folder, listen: own_address(), is_awaited, keys }
     }
 
     fn data(&self, host: usize) -> PathBuf {
@@ -78,7 +77,7 @@ impl Pair {
         let (running, said) = start_logged(&self.data(host), self.log(host).into(), |command| {
             self.settings(host, command);
             command
-                .env("RINGSIDE_MIRROR_LISTEN", format!("127.0.0.1:{}", self.port))
+                .env("RINGSIDE_MIRROR_LISTEN", self.listen.to_string())
                 .env("RINGSIDE_ACKNOWLEDGE_MIRROR", self.is_awaited.to_string())
                 .env("RINGSIDE_FLUSH_SHED", if self.is_awaited { "2s" } else { "30s" });
         });
@@ -90,7 +89,7 @@ impl Pair {
     fn mirror(&self, host: usize) -> (Running, String) {
         let mut command = ringside(&self.data(host));
         self.settings(host, &mut command);
-        command.env("RINGSIDE_MIRROR_OF", format!("127.0.0.1:{}", self.port));
+        command.env("RINGSIDE_MIRROR_OF", self.listen.to_string());
         let mut child = command.stdout(Stdio::piped()).stderr(self.log(host)).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut said = String::new();
@@ -221,7 +220,7 @@ fn a_mirror_takes_the_place_of_its_leader_and_nothing_acknowledged_is_missing() 
         let mut command = ringside(&pair.data(1));
         if with_leader {
             pair.settings(1, &mut command);
-            command.env("RINGSIDE_MIRROR_OF", format!("127.0.0.1:{}", pair.port));
+            command.env("RINGSIDE_MIRROR_OF", pair.listen.to_string());
         }
         command.arg("promote").arg(pair.data(1)).output().unwrap()
     };

@@ -6,9 +6,10 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde_json::Value;
 use sha2::Sha256;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 /// The administrator's key of exchanges that [`started`] starts.
@@ -125,6 +126,14 @@ pub(crate) fn address(said: &str, line: &str) -> String {
     let line = line.unwrap_or_else(|| panic!("no {start} in\n{said}"));
     let after = line.split("http://").nth(1).expect("an address");
     after.split('/').next().unwrap().to_owned()
+}
+
+/// Where nobody else listens, now or later, and no connection begins: at an address of this machine that is this process's own. A port
+/// that was free a moment ago may be anybody's by the time it is listened on.
+pub(crate) fn own_address() -> SocketAddr {
+    static NEXT: AtomicU16 = AtomicU16::new(20_000);
+    let host = Ipv4Addr::from_bits(0x7f40_0000 | std::process::id());
+    (host, NEXT.fetch_add(1, Ordering::Relaxed)).into()
 }
 
 /// One request on a connection of its own: status and body.

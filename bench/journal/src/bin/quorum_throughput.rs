@@ -5,6 +5,7 @@
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::Parser;
 use hdrhistogram::Histogram;
+use ringside_bench::address::own_address;
 use ringside_bench::report::{self, Bars, Unit, heading, histogram, median, percentile_table};
 use ringside_bench_journal::disk::{Bare, Scratch};
 use ringside_bench_journal::members::{self, CLUSTER, Leading, MEMBERS};
@@ -138,7 +139,11 @@ fn carry(
             }
         }
         let now = Told { role: node.role(), agreed: node.agreed() };
-        *told.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        let has_ended = matches!(now.role, Role::Ended);
+        let before = std::mem::replace(&mut *told.lock().unwrap_or_else(PoisonError::into_inner), now);
+        if has_ended && !matches!(before.role, Role::Ended) {
+            eprintln!("the member that led does so no more");
+        }
     }
 }
 
@@ -164,8 +169,7 @@ impl World {
         for id in 1..=MEMBERS as u64 {
             let folder = scratch.folder(&id.to_string())?;
             let identity = Identity::of(&folder)?;
-            let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
-            members.push(Member { id, address: free.to_string(), key: identity.fingerprint() });
+            members.push(Member { id, address: own_address().to_string(), key: identity.fingerprint() });
             identities.push(identity);
             folders.push(folder);
         }
@@ -236,7 +240,11 @@ fn host(
     let mesh = Arc::new(mesh);
     let status = node.status();
     let (carried, own, again) = (mesh.clone(), told.clone(), bring.clone());
-    let run = move || carry(node, &brought, &again, &carried, &own);
+    let run = move || {
+        let ended = carry(node, &brought, &again, &carried, &own);
+        // What the others cannot say, who see a journal that stopped.
+        ended.inspect_err(|error| eprintln!("a member ended: {error:#}"))
+    };
     let thread = std::thread::Builder::new().name("quorum".to_owned()).spawn(run)?;
     Ok(Host { bring, mesh, identity, storage, status, told, thread })
 }

@@ -3,12 +3,13 @@
 use super::HOSTS;
 use super::relay::Relays;
 use anyhow::{Context, Result, bail, ensure};
+use ringside_bench::address::own_address;
 use ringside_load::api;
 use ringside_load::connection::Connection;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::rc::Rc;
@@ -51,12 +52,8 @@ impl Hosts {
         settings: Vec<(String, String)>,
         is_relayed: bool,
     ) -> Result<Hosts> {
-        let listeners = (0..2 * HOSTS).map(|_| TcpListener::bind("127.0.0.1:0"));
-        let listeners = listeners.collect::<Result<Vec<_>, _>>()?;
-        let ports = listeners.iter().map(TcpListener::local_addr).collect::<Result<Vec<_>, _>>()?;
-        drop(listeners);
-        let addresses = std::array::from_fn(|host| ports[host]);
-        let listen = std::array::from_fn(|host| ports[HOSTS + host]);
+        let addresses = std::array::from_fn(|_| own_address());
+        let listen = std::array::from_fn(|_| own_address());
         let mut hosts = Hosts {
             program: program.to_owned(),
             folder: folder.to_owned(),
