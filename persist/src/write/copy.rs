@@ -158,11 +158,14 @@ impl Copier {
         Ok(())
     }
 
-    /// Whether so many further segments can be begun, as far as is known: false where the disk gives none.
+    /// Whether so many further segments can be begun, the first of them at once: false where it is being allocated, and where the disk
+    /// gives none.
     pub(crate) fn has_spares(&self, segments: u64) -> bool {
         let Some(pool) = &self.pool else { return true };
-        // What else is wrong is said where one is begun.
-        let _ = pool.work();
+        if pool.work().is_err() || self.status.is_failed() {
+            // It is said where one is begun.
+            return true;
+        }
         let spares = self.status.spares();
         spares >= segments || spares > 0 && !self.status.is_short_of_room()
     }
@@ -253,4 +256,44 @@ pub(crate) fn whole_batches(reader: &mut Reader, header: &SegmentHeader) -> Resu
         return Err(CopyError::Unfit(format!("no seal at byte {} of segment {}", end.offset, header.number)));
     }
     Ok(batches)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::faulty::Faulty;
+    use crate::write::status::Position;
+    use ringside_core::gate::Gate;
+
+    #[test]
+    fn a_segment_that_is_not_allocated_yet_is_not_waited_for_and_one_that_cannot_be_is_told_of() {
+        let config = PersistConfig { segment_len: 64 << 10, spares: 2, ..PersistConfig::new("") };
+        let start = Position { segment: 1, offset: 8192 };
+        let status = Arc::new(JournalStatus::new(config.segment_len, start, Duration::MAX));
+        let mut copier = Copier::new(
+            Arc::new(Faulty::new(1)),
+            &config,
+            status.clone(),
+            Arc::new(Gate::new(4)),
+            true,
+            None,
+        );
+        assert!(copier.has_spares(1), "whose length is not known is allocated where it is begun");
+        copier.expect(config.segment_len).unwrap();
+        while status.spares() < 2 {
+            std::thread::yield_now();
+        }
+        // The thread that allocates has nothing to do now, and changes none of this.
+        let has = |spares, is_refused, segments| {
+            status.spares_are(spares, is_refused);
+            copier.has_spares(segments)
+        };
+        assert!(!has(0, false, 1), "who waits answers nobody");
+        assert!(has(1, false, 1) && has(1, false, 2), "the second is made while the first is begun");
+        assert!(has(2, true, 2) && !has(1, true, 2) && !has(0, true, 1));
+        status.spares_are(0, false);
+        status.fail(PersistError::Stopped);
+        assert!(copier.has_spares(1));
+        assert!(matches!(copier.spare(config.segment_len), Err(CopyError::Persist(_))));
+    }
 }
