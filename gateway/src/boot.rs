@@ -28,6 +28,7 @@ pub use error::BootError;
 use front::Front;
 use ringside_auth::Authenticator;
 use ringside_auth::test_wallet::TestWallet;
+use ringside_chain::Lead;
 use ringside_commands::clock::{Agreement, Clock};
 use ringside_commands::ingress::{CommandProducer, DiskHeadroom, EngineState};
 use ringside_config::Config;
@@ -135,7 +136,9 @@ fn lead(
     };
     let shared = front.shared.clone();
     let (config, clock, chain) = (&shared.config, &shared.clock, &shared.chain);
-    let signer = ringside_chain::parts::signer(chain, clock, &shared.edge.auth.tokens)?;
+    let led = origin.led();
+    let asks = led.map(|led| Lead { cluster: led.cluster, term: led.term.number.into() });
+    let signer = ringside_chain::parts::signer(chain, clock, &shared.edge.auth.tokens, asks)?;
     let address = signer.as_ref().map(|signer| signer.address());
     let parts = ringside_chain::thread::Parts {
         watch: chain.vault.and_then(|vault| ringside_chain::parts::watch(chain, vault, address)),
@@ -143,7 +146,6 @@ fn lead(
         signer,
         referrals: Some(ringside_chain::parts::discounts(chain)),
     };
-    let led = origin.led();
     let mut apart = Apart::default();
     let (stages, mut own) = start_stages(&shared, origin, &front.log, &mut apart, out)?;
     let mirroring = CancellationToken::new();

@@ -29,6 +29,7 @@ pub mod watcher;
 pub mod withdrawal_signing;
 
 use ringside_core::ids::Address;
+use serde::{Deserialize, Serialize};
 pub use settings::Settings;
 use std::fmt;
 use std::future::Future;
@@ -130,6 +131,24 @@ pub enum SignerFault {
     /// The signer was reached and did not answer: it may have signed.
     #[error("the signer did not answer: {0}")]
     Unknown(String),
+}
+
+/// Who asks a signer, where several hosts agree: the leader of a term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lead {
+    /// Which cluster's.
+    #[serde(with = "const_hex::serde")]
+    pub cluster: [u8; 16],
+    /// Its term.
+    pub term: u64,
+}
+
+impl Lead {
+    /// Whether `other` has taken its place.
+    pub fn is_before(&self, other: &Lead) -> bool {
+        self.cluster == other.cluster && self.term < other.term
+    }
 }
 
 /// Signs releases. Calls block, and come from one thread, one after the other.

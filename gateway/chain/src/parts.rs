@@ -12,7 +12,7 @@ use super::signer::{LocalSigner, OpenError};
 use super::thread::MakeWatch;
 use super::token::TokenReader;
 use super::watcher::{WatcherConfig, WatcherStart};
-use super::{Signer, Watch};
+use super::{Lead, Signer, Watch};
 use crate::Settings;
 use ringside_auth::jwt::Tokens;
 use ringside_commands::clock::Clock;
@@ -32,14 +32,15 @@ pub enum PartsError {
 }
 
 /// The signer: in this process, or at the other end of a socket, where it need not be there yet. One in this process verifies
-/// login tokens by `own`, unless its settings say otherwise.
+/// login tokens by `own`, unless its settings say otherwise. Where several hosts agree `lead` asks it.
 pub fn signer(
     settings: &Settings,
     clock: &Clock,
     own: &Tokens,
+    lead: Option<Lead>,
 ) -> Result<Option<Box<dyn Signer>>, PartsError> {
     if let (Some(socket), Some(address)) = (&settings.signer_socket, settings.signer_address) {
-        return Ok(Some(Box::new(RemoteSigner::new(socket, address, settings.patience))));
+        return Ok(Some(Box::new(RemoteSigner::new(socket, address, settings.patience).asked_by(lead))));
     }
     let Some(path) = &settings.signer_settings else { return Ok(None) };
     let of = SignerSettings::load(path)?;

@@ -360,7 +360,7 @@ settings! {
     chain_patience: Duration = Duration::from_secs(5);
     /// A chain without a new block for so long counts as failing.
     chain_stalled_after: Duration = Duration::from_secs(600);
-    /// Settings of a signer in this process; unset, and no socket either: no withdrawals.
+    /// Settings of a signer in this process, of a host that is of no cluster; unset, and no socket either: no withdrawals.
     signer_settings: Option<PathBuf> = None;
     /// Socket of a signer that is a process of its own.
     signer_socket: Option<PathBuf> = None;
@@ -584,6 +584,13 @@ impl Config {
             return Err(
                 "a member of a cluster has no mirror and is none: unset `mirror_listen` and `mirror_of`, or `cluster_member`, \
                  `cluster_listen` and `cluster_members`"
+                    .to_owned(),
+            );
+        }
+        if self.signer_settings.is_some() {
+            return Err(
+                "`signer_settings` is for one host: of three each would have a log that knows nothing of the others'; set \
+                 `signer_socket`"
                     .to_owned(),
             );
         }
@@ -875,6 +882,12 @@ mod tests {
                  `cluster_member`, `cluster_listen` and `cluster_members`",
             );
         }
+        check(
+            &format!("{whole}signer_settings = \"signer.toml\""),
+            &[],
+            "configuration: `signer_settings` is for one host: of three each would have a log that knows nothing of the others'; \
+             set `signer_socket`",
+        );
         check(
             &whole,
             &[("RINGSIDE_CLUSTER_MEMBER", "4")],

@@ -726,7 +726,8 @@ impl Part<'_> {
         let _ = writeln!(out, "ringside: member {} leads in term {}", self.member, term.number);
         let (files, taken) = (self.files.disk.clone(), self.taken.clone());
         let (upstream, lanes, writes) = (running.clone(), self.lanes.clone(), self.writes.clone());
-        let led = Led { term, link, files, taken, upstream, lanes, writes };
+        let cluster = running.cluster;
+        let led = Led { term, cluster, link, files, taken, upstream, lanes, writes };
         // It panics where it was said why.
         let rings = Box::new(rings.join().map_err(|_| BootError::Lost)??);
         match super::lead(front, Origin::Followed(followed, keeping, rings, &led), role, out, ready) {

@@ -307,8 +307,9 @@ pub(super) enum Origin<'a> {
 
 /// What the leader of a cluster has of its membership.
 pub(super) struct Led {
-    /// Its term.
+    /// Its term, and the cluster's number.
     pub(super) term: Term,
+    pub(super) cluster: [u8; 16],
     /// Says what is agreed on.
     pub(super) link: Arc<Link>,
     /// Its journal, which is taken.

@@ -28,7 +28,7 @@ pub(super) fn run(settings: &Path, key: Option<&Secret>) -> Result<Infallible, S
     let key = settings.key(key)?;
     let socket = settings.socket.clone().ok_or(SignerError::NoSocket)?;
     let tokens = settings.tokens()?.ok_or(SettingsError::NoTokenSecret)?;
-    let mut signer = LocalSigner::open(&settings.log, &key, tokens, settings.policy(), Clock::SYSTEM)?;
+    let signer = LocalSigner::open(&settings.log, &key, tokens, settings.policy(), Clock::SYSTEM)?;
     drop(key);
     let listener = process::bind(&socket)?;
     // Nobody may be listening to standard output; that is no reason to stop.
@@ -38,5 +38,5 @@ pub(super) fn run(settings: &Path, key: Option<&Secret>) -> Result<Infallible, S
         const_hex::encode_prefixed(signer.address()),
         socket.display()
     );
-    Ok(process::serve(&listener, &mut signer)?)
+    Ok(process::serve(&listener, signer)?)
 }

@@ -9,7 +9,7 @@ use ringside_chain::signer::remote::RemoteSigner;
 use ringside_chain::signer::settings::{SignerSettings, key_of_file, key_of_text};
 use ringside_chain::signer::shape::{Asked, Question, ReleaseText, Reply};
 use ringside_chain::signer::{ISSUED_MAX, LocalSigner, OpenError};
-use ringside_chain::{Consent, Release, ReleaseKey, SignedRelease, Signer, SignerFault};
+use ringside_chain::{Consent, Lead, Release, ReleaseKey, SignedRelease, Signer, SignerFault};
 use ringside_commands::clock::Clock;
 use ringside_core::ids::Address;
 use std::os::unix::fs::PermissionsExt;
@@ -335,9 +335,9 @@ fn a_signer_behind_a_socket_answers_as_it_would_here() {
     let listener = bind(&path).unwrap();
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(bind(&path).is_err(), "one signer at a time");
-    let mut local = folder.signer("log", policy(), clock());
+    let local = folder.signer("log", policy(), clock());
     let address = local.address();
-    std::thread::spawn(move || serve(&listener, &mut local));
+    std::thread::spawn(move || serve(&listener, local));
     let patience = Duration::from_secs(10);
     assert_eq!(RemoteSigner::address_at(&path, patience), Ok(address));
     let mut remote = RemoteSigner::new(&path, address, patience);
@@ -408,7 +408,7 @@ fn a_question_whose_client_is_gone_is_carried_out_before_the_next_is_heard() {
     let folder = Folder::new("gone");
     let path = folder.path("socket");
     let listener = bind(&path).unwrap();
-    let mut local = folder.signer("log", policy(), clock());
+    let local = folder.signer("log", policy(), clock());
     let address = local.address();
     // Both wait before the signer looks at either.
     let mut gone = std::os::unix::net::UnixStream::connect(&path).unwrap();
@@ -419,8 +419,69 @@ fn a_question_whose_client_is_gone_is_carried_out_before_the_next_is_heard() {
     let next = std::thread::spawn(move || {
         RemoteSigner::new(&path, address, Duration::from_secs(10)).find(&release(1, 0, 0).key)
     });
-    std::thread::spawn(move || serve(&listener, &mut local));
+    std::thread::spawn(move || serve(&listener, local));
     assert_eq!(next.join().unwrap().unwrap().unwrap().release, release(1, 0, 5));
+}
+
+const CLUSTER: [u8; 16] = [4; 16];
+
+fn lead(term: u64) -> Lead {
+    Lead { cluster: CLUSTER, term }
+}
+
+/// One that led is asked by nobody to sign what its successor may have decided otherwise.
+#[test]
+fn who_led_before_is_heard_no_more_nor_after_a_restart() {
+    let folder = Folder::new("led");
+    let mut signer = folder.signer("log", policy(), clock());
+    sign(&mut signer, &release(1, 0, 5)).unwrap();
+    signer.hear(lead(3)).unwrap();
+    signer.hear(lead(3)).unwrap();
+    signer.hear(lead(7)).unwrap();
+    let over = "term 6 is over: 7 was heard".to_owned();
+    assert_eq!(signer.hear(lead(6)), Err(SignerFault::Refused(over.clone())));
+    sign(&mut signer, &release(1, 1, 5)).unwrap();
+    drop(signer);
+    let mut signer = folder.signer("log", policy(), clock());
+    assert_eq!(signer.hear(lead(6)), Err(SignerFault::Refused(over)));
+    signer.hear(lead(7)).unwrap();
+    // A venue that was restored elsewhere counts anew.
+    signer.hear(Lead { cluster: [5; 16], term: 1 }).unwrap();
+    sign(&mut signer, &release(1, 2, 5)).unwrap();
+    assert_eq!(signer.issued(0).unwrap().len(), 3);
+}
+
+#[test]
+fn a_leader_does_not_wait_for_one_that_stopped_with_its_connection_open() {
+    use std::io::{Read, Write};
+    let folder = Folder::new("stopped");
+    let path = folder.path("socket");
+    let listener = bind(&path).unwrap();
+    let local = folder.signer("log", policy(), clock());
+    let address = local.address();
+    std::thread::spawn(move || serve(&listener, local));
+    let patience = Duration::from_secs(10);
+    let led_by = |term| RemoteSigner::new(&path, address, patience).asked_by(Some(lead(term)));
+    let mut former = led_by(3);
+    sign(&mut former, &release(1, 0, 5)).unwrap();
+    // Behind it, and heard of nowhere yet: somebody of its own term, who has asked.
+    let mut behind = std::os::unix::net::UnixStream::connect(&path).unwrap();
+    let asked = Asked { release: ReleaseText(release(1, 1, 5)), token: Some(login(&[1; 20], 0)) };
+    for question in [Question::Lead(lead(3)), Question::Sign(asked)] {
+        behind.write_all((serde_json::to_string(&question).unwrap() + "\n").as_bytes()).unwrap();
+    }
+    let mut next = led_by(4);
+    assert_eq!(next.find(&release(1, 1, 0).key), Ok(None), "what its predecessor asked is not done");
+    let mut told = String::new();
+    // Closed before it was read to its end, or refused.
+    let _ = behind.read_to_string(&mut told);
+    assert!(!told.contains("signed"), "{told}");
+    sign(&mut next, &release(1, 1, 6)).unwrap();
+    // The one before says again who it is, and is refused; the next one goes on meanwhile.
+    let over = SignerFault::Refused("term 3 is over: 4 was heard".to_owned());
+    assert_eq!(sign(&mut former, &release(1, 2, 5)), Err(over.clone()));
+    assert_eq!(former.issued(0), Err(over));
+    assert_eq!(next.issued(0).unwrap().len(), 2);
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! What clients see of a change of leaders: connections that go on, reads that are not of the past, credentials that count everywhere.
 
 use crate::cluster::{Cluster, HOSTS, order};
-use crate::process::{log_in, stop, trade, try_request};
+use crate::process::{Folder, Running, log_in, ringside, stop, trade, try_request};
 use crate::resume::{frames, listen, numbers};
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::OpenOptionsExt;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// A connection that is kept.
@@ -154,4 +156,52 @@ fn a_leader_that_stops_hands_over_and_connections_go_on() {
     comes_to(&cluster, "it follows", || {
         matches!(try_request(&address, "GET", "/livez/reads", &[], ""), Ok((200, _)))
     });
+}
+
+/// A leader does not wait for the one before, which stands still and holds its connection to the signer of withdrawals.
+#[test]
+fn the_signer_hears_whoever_leads() {
+    let folder = Folder::new("signer-hears");
+    let path = |name: &str| folder.0.join(name);
+    // Names of sockets are short.
+    let socket = std::env::temp_dir().join(format!("ringside-signer-hears-{}", std::process::id()));
+    let own = |name: &str, text: &str| {
+        let file = std::fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(path(name));
+        file.unwrap().write_all(text.as_bytes()).unwrap();
+    };
+    own("key", &format!("{:064x}", 1));
+    own("tokens", "a-secret-that-all-three-hosts-share-of-the-tests");
+    let files = ["log", "key", "tokens"].map(path);
+    let [log, key, tokens] = &files;
+    let settings =
+        format!("socket = {socket:?}\nlog = {log:?}\nkey_file = {key:?}\ntoken_secret_file = {tokens:?}\n");
+    own("signer.toml", &settings);
+    let said = path("said");
+    let mut signer = ringside(&folder.0);
+    signer.args(["signer", "--settings"]).arg(path("signer.toml"));
+    let signer = Running(signer.stderr(std::fs::File::create(&said).unwrap()).spawn().unwrap());
+    let heard = || -> Vec<u64> {
+        let text = std::fs::read_to_string(&said).unwrap();
+        let lines = text.lines().filter(|line| line.contains("the signer hears a leader"));
+        lines.map(|line| line.rsplit_once("term=").unwrap().1.parse().unwrap()).collect()
+    };
+
+    let settings = vec![
+        ("RINGSIDE_SIGNER_SOCKET", &*socket.to_str().unwrap().to_owned().leak()),
+        ("RINGSIDE_SIGNER_ADDRESS", "0x7e5f4552091a69125d5dfcb7b8c2659029395bdf"),
+    ];
+    let cluster = Cluster::new("signer-heard", settings.leak());
+    (0..HOSTS).for_each(|host| cluster.start(host));
+    let first = cluster.leader();
+    comes_to(&cluster, "the signer hears the leader", || !heard().is_empty());
+    let signal = |name: &str| {
+        let id = cluster.hosts[first].lock().unwrap().as_ref().unwrap().0.id().to_string();
+        assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
+    };
+    signal("-STOP");
+    comes_to(&cluster, "the signer hears the next one", || heard().len() > 1);
+    assert!(heard().is_sorted_by(|one, two| one < two), "{:?}", heard());
+    signal("-CONT");
+    drop(signer);
+    let _ = std::fs::remove_file(&socket);
 }

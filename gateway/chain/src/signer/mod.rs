@@ -15,6 +15,9 @@
 //! the one algorithm there is: a venue that was taken over but has lost no more than its memory gets signatures for nobody
 //! who does not ask for one just then. Tokens are HS256 (`spot.md` 2.1), so who takes that secret can make them; what bounds
 //! that are the caps, and the vault, which pays nobody but the account itself. Tokens are in no log.
+//!
+//! Where several hosts agree, the one that leads says its term, and one that led before is heard no more: also after a restart, by
+//! the term that stands with what was signed last. Terms count within a cluster; who is in none says none.
 
 pub mod figures;
 pub mod limits;
@@ -23,7 +26,7 @@ pub mod remote;
 pub mod settings;
 pub mod shape;
 
-use super::{Consent, Issued, Release, ReleaseKey, SignedRelease, Signer, SignerFault};
+use super::{Consent, Issued, Lead, Release, ReleaseKey, SignedRelease, Signer, SignerFault};
 use limits::{Exposure, Policy};
 use ringside_auth::jwt::Tokens;
 use ringside_auth::key_log::{KeyLog, KeyLogError};
@@ -31,7 +34,7 @@ use ringside_auth::wallet::Wallet;
 use ringside_commands::clock::Clock;
 use ringside_core::ids::Address;
 use ringside_wire::fault::Fault;
-use shape::Entry;
+use shape::{Entry, ReleaseText};
 use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
@@ -82,6 +85,8 @@ pub struct LocalSigner {
     policy: Policy,
     exposure: Exposure,
     clock: Clock,
+    /// The newest that was heard.
+    lead: Option<Lead>,
 }
 
 impl LocalSigner {
@@ -113,6 +118,7 @@ impl LocalSigner {
             policy,
             exposure: Exposure::default(),
             clock,
+            lead: None,
         };
         let own = signer.wallet.address();
         for entry in entries {
@@ -129,7 +135,30 @@ impl LocalSigner {
         Ok(signer)
     }
 
+    /// Says who asks from now on.
+    ///
+    /// Errors: a later leader of the same cluster was heard; nothing is to be asked any more.
+    pub fn hear(&mut self, lead: Lead) -> Result<(), SignerFault> {
+        if let Some(newest) = self.lead.filter(|newest| lead.is_before(newest)) {
+            let terms = (lead.term, newest.term);
+            tracing::error!(?terms, "the signer refuses a leader that has a successor");
+            return Err(SignerFault::Refused(format!("term {} is over: {} was heard", terms.0, terms.1)));
+        }
+        if self.lead != Some(lead) {
+            let cluster = const_hex::encode(lead.cluster);
+            tracing::info!(cluster, term = lead.term, "the signer hears a leader");
+        }
+        self.lead = Some(lead);
+        Ok(())
+    }
+
+    fn entry(&self, at_s: i64, release: Release) -> Entry {
+        let (position, signer) = (self.entries.len() as u64, self.wallet.address());
+        Entry { position, at_s, signer, release: ReleaseText(release), lead: self.lead }
+    }
+
     fn remember(&mut self, entry: Entry) {
+        self.lead = entry.lead.or(self.lead);
         self.exposure.add(&entry.release.0, entry.at_s);
         self.newest.insert(entry.release.0.key, self.entries.len());
         self.entries.push(entry);
@@ -220,7 +249,7 @@ impl Signer for LocalSigner {
         let now_s = self.clock.now_s();
         self.authorize(release, consent, now_s)?;
         self.judge(release, now_s)?;
-        let entry = Entry::new(self.entries.len() as u64, now_s, self.wallet.address(), release.clone());
+        let entry = self.entry(now_s, release.clone());
         // A write that fails may be on the disk or not; only the next start can tell.
         self.log.append(&entry, true).map_err(|error| SignerFault::Unknown(error.to_string()))?;
         self.remember(entry);
@@ -264,7 +293,7 @@ mod tests {
         let (vault_name, token, value) = ("RingsideVault".to_owned(), [3; 20], 1);
         let release =
             Release { key: asked, vault_name, token, value, deadline_s: 2, requested_at_s: 1, withdrawal: 1 };
-        let entry = Entry::new(0, 1, signer.address(), release);
+        let entry = signer.entry(1, release);
         assert!(signer.log.append(&entry, true).is_err());
         assert!(matches!(signer.find(&asked), Err(SignerFault::Unknown(_))));
         assert!(matches!(signer.issued(0), Err(SignerFault::Unknown(_))));

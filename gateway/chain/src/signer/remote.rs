@@ -1,7 +1,7 @@
 //! A signer that is a process of its own, asked over its socket.
 
 use super::shape::{Asked, Question, ReleaseText, Reply};
-use crate::{Consent, Issued, Release, ReleaseKey, SignedRelease, Signer, SignerFault};
+use crate::{Consent, Issued, Lead, Release, ReleaseKey, SignedRelease, Signer, SignerFault};
 use ringside_core::ids::Address;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -20,12 +20,19 @@ pub struct RemoteSigner {
     patience: Duration,
     /// Kept while it works; whose signatures it gives was asked when it was made.
     connection: Option<BufReader<UnixStream>>,
+    /// What is said first on each.
+    lead: Option<Lead>,
 }
 
 impl RemoteSigner {
     /// A signer at a socket, which must sign for `address`. It need not be there yet.
     pub fn new(path: &Path, address: Address, patience: Duration) -> RemoteSigner {
-        RemoteSigner { path: path.to_owned(), address, patience, connection: None }
+        RemoteSigner { path: path.to_owned(), address, patience, connection: None, lead: None }
+    }
+
+    /// The same, asked by whoever leads so.
+    pub fn asked_by(self, lead: Option<Lead>) -> RemoteSigner {
+        RemoteSigner { lead, ..self }
     }
 
     /// Whose signatures a signer gives that is there.
@@ -52,6 +59,12 @@ impl RemoteSigner {
 
     fn connect(&self) -> Result<BufReader<UnixStream>, SignerFault> {
         let mut connection = connect(&self.path, self.patience).map_err(unreachable)?;
+        if let Some(lead) = self.lead {
+            match exchange(&mut connection, &Question::Lead(lead)).map_err(unreachable)? {
+                Reply::Heard => {}
+                reply => return Err(unexpected(reply)),
+            }
+        }
         match exchange(&mut connection, &Question::Address).map_err(unreachable)? {
             Reply::Address(address) if address == self.address => Ok(connection),
             Reply::Address(address) => Err(SignerFault::Unreachable(format!(

@@ -1,6 +1,6 @@
 //! Releases as text: in the signer's log, and between the signer and who asks it.
 
-use crate::{Consent, Issued, Release, ReleaseKey, SignedRelease};
+use crate::{Consent, Issued, Lead, Release, ReleaseKey, SignedRelease};
 use ringside_auth::key_log::Logged;
 use ringside_core::ids::Address;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -19,13 +19,9 @@ pub struct Entry {
     pub signer: Address,
     /// What is signed.
     pub release: ReleaseText,
-}
-
-impl Entry {
-    /// An entry.
-    pub fn new(position: u64, at_s: i64, signer: Address, release: Release) -> Entry {
-        Entry { position, at_s, signer, release: ReleaseText(release) }
-    }
+    /// The newest leader that the signer had heard.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lead: Option<Lead>,
 }
 
 impl Logged for Entry {
@@ -45,6 +41,8 @@ pub enum Question {
     Issued(u64),
     /// Whose signatures these are.
     Address,
+    /// Who asks on this connection. Those of leaders before it end.
+    Lead(Lead),
 }
 
 /// A release to be signed, and the login token that came with its request, where there is one.
@@ -68,6 +66,8 @@ pub enum Reply {
     Issued(Vec<IssuedText>),
     /// To [`Question::Address`].
     Address(#[serde(with = "const_hex::serde")] Address),
+    /// To [`Question::Lead`].
+    Heard,
     /// Nothing was signed, nor will be.
     Refused(String),
     /// Nothing was signed, nor will be without the account's word.
