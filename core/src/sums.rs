@@ -143,6 +143,7 @@ impl Counting {
             _ => self.last,
         };
         (self.since, self.before) = (after + 1, self.through[after as usize % KEPT]);
+        self.is_settled = false;
     }
 
     /// The sum through a command, as it is told to others; where it is still known.
@@ -207,6 +208,11 @@ impl Counting {
     /// What it is not known of who is right.
     pub fn doubt(&self) -> Option<Opinion> {
         self.doubt
+    }
+
+    /// Whether the one who told last is known to be wrong.
+    pub fn is_settled(&self) -> bool {
+        self.is_settled
     }
 
     /// This engine was right: what the other goes on to tell says nothing.

@@ -122,7 +122,9 @@ impl Divergence {
                 return (sayings, Verdict::Ends(question.fault(own)));
             }
             let asks = !question.is_settled;
-            if (asks || question.is_asked) && now_ms >= question.next_ms {
+            // The leader who is wrong may have heard none of those that settled it.
+            let goes_on = question.told.sum != own && sums.is_settled();
+            if (asks || question.is_asked || goes_on) && now_ms >= question.next_ms {
                 (question.next_ms, question.is_asked) = (now_ms + AGAIN_MS, false);
                 sayings.push(Saying { opinion, asks });
             }
@@ -225,6 +227,21 @@ mod tests {
             assert_eq!(doubts, [false; 3], "those who are right know it");
         }
         assert_eq!(settle(&mut members(&[]), &[], 0..30), [0; 0]);
+    }
+
+    #[test]
+    fn a_leader_that_did_not_hear_how_it_was_settled_is_told_again() {
+        let mut members = members(&[1]);
+        assert_eq!(settle(&mut members, &[1], 0..5), [0; 0]);
+        let is_known = |at: usize| members[at].sums.lock().is_settled();
+        assert!(is_known(1) && is_known(2), "the two others know it");
+        assert_eq!(settle(&mut members, &[], 5..60), [1]);
+        // Of another one that tells they know nothing.
+        for (at, sums) in members.iter().enumerate().skip(1).map(|(at, member)| (at, &member.sums)) {
+            let mut sums = sums.lock();
+            sums.begin_to_tell();
+            assert!(!sums.is_settled(), "{at}");
+        }
     }
 
     #[test]
