@@ -258,6 +258,20 @@ mod tests {
         assert!(std::str::from_utf8(&long[HEAD_LEN..]).is_ok(), "cut between two letters");
     }
 
+    /// Two releases understand each other only where both mean the same by a version.
+    #[test]
+    fn frames_of_this_version_are_the_bytes_that_they_were() {
+        let mut bytes = Vec::new();
+        for kind in FrameKind::ALL {
+            let (segment, offset, sequence, chain, detail) = (3, 8192, 7, 9, 1);
+            Head { segment, offset, sequence, chain, detail, ..Head::new(kind, [5; 16]) }
+                .put(&[], &mut bytes);
+        }
+        put_beside([5; 16], 4096, 1 << 20, &[6; BLOCK_LEN], &mut bytes);
+        put_refusal([5; 16], "why", &mut bytes);
+        assert_eq!((VERSION, checksum::crc(&bytes)), (1, 1_518_055_944), "other bytes need another version");
+    }
+
     #[test]
     fn every_bit_of_a_head_counts() {
         let mut bytes = bytes_of(Head::new(FrameKind::Beat, [5; 16]), &[]);

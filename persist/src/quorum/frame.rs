@@ -792,6 +792,35 @@ mod tests {
         read(&summed(bytes))
     }
 
+    /// Two releases in one cluster hear each other only where both mean the same by a version.
+    #[test]
+    fn frames_of_this_version_are_the_bytes_that_they_were() {
+        use ringside_core::command::AdvanceTime;
+        let put = |put: &dyn Fn(&mut Vec<u8>)| {
+            let mut out = Vec::new();
+            put(&mut out);
+            out
+        };
+        let command = Command { source: 9, source_seq: 2, ..Command::new(AdvanceTime {}) };
+        let orders = Orders { term: 7, lanes: 3, source: 11, commands: vec![command] };
+        let told = Stretch { after: 7, through: 9, sum: 5 };
+        let saying = Saying { opinion: Opinion { told, own: 3 }, asks: true };
+        let of_old = [
+            ("append", bytes_of(&append()), 826_086_795),
+            ("snapshot", bytes_of(&snapshot()), 397_444_189),
+            ("hello", put(&|out| put_hello(&AGREED, 1, 2, out)), 4_158_655_513),
+            ("fetch", put(&|out| put_fetch(&AGREED, 1, 2, 40, out)), 1_188_015_902),
+            ("refused", put(&|out| put_refusal(CLUSTER, 1, 2, "why", out)), 2_632_011_434),
+            ("beat", put(&|out| put_beat(CLUSTER, 1, 2, out)), 2_691_424_949),
+            ("orders", put(&|out| put_orders(&orders, CLUSTER, 1, 2, out)), 4_005_565_861),
+            ("saying", put(&|out| put_saying(&saying, CLUSTER, 1, 2, out)), 2_078_272_805),
+        ];
+        assert_eq!(VERSION, 2);
+        for (name, bytes, crc) in of_old {
+            assert_eq!(checksum::crc(&bytes), crc, "{name}: other bytes need another version");
+        }
+    }
+
     #[test]
     fn each_message_that_raft_sends_comes_back() {
         assert_eq!(read(&bytes_of(&append())), Ok(append()));
