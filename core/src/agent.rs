@@ -63,26 +63,9 @@ impl Turns {
         self.agents.iter_mut().map(|agent| agent.do_work()).sum()
     }
 
-    /// Turns until one does nothing; gives the sum, or `None` when `turns_max` turns were not enough.
-    pub fn turn_until_idle(&mut self, turns_max: usize) -> Option<usize> {
-        let mut sum = 0;
-        for _ in 0..turns_max {
-            match self.turn() {
-                0 => return Some(sum),
-                done => sum += done,
-            }
-        }
-        None
-    }
-
     /// Closes the agents, in order.
     pub fn close(&mut self) {
         self.agents.iter_mut().for_each(|agent| agent.close());
-    }
-
-    /// The agents, to look at or to take over.
-    pub fn into_agents(self) -> Vec<Box<dyn Agent>> {
-        self.agents
     }
 
     /// Sleeps until a doorbell rings or somebody's nap is over, unless a last turn, taken while listening, finds work.

@@ -99,36 +99,6 @@ impl<T: Slot> Consumer<T> {
         self.buffer.header().freed.ring(self.buffer.barrier);
     }
 
-    /// As [`Consumer::poll_until`], and before each `f` calls `hint` with the payload `distance` further on, where
-    /// one is published already: time to fetch what that payload will need. Hints may be missing.
-    #[inline]
-    pub fn poll_ahead(
-        &mut self,
-        limit: usize,
-        distance: usize,
-        mut hint: impl FnMut(&T),
-        mut f: impl FnMut(Sequence, &T) -> ControlFlow<()>,
-    ) -> usize {
-        let distance = distance as u64;
-        if distance >= self.buffer.shape.capacity {
-            return self.poll_until(limit, f);
-        }
-        let look_ahead = |consumer: &mut Self, sequence: Sequence| {
-            if let Some(payload) = consumer.glance(sequence.wrapping_add(distance)) {
-                hint(payload);
-            }
-        };
-        let taken = if self.buffer.foreign {
-            self.run::<true>(limit, look_ahead, &mut f)
-        } else {
-            self.run::<false>(limit, look_ahead, &mut f)
-        };
-        if taken > 0 {
-            self.tell_room();
-        }
-        taken
-    }
-
     /// Reads what is published, in the stretches in which it became visible. A payload whose `f` panics is read
     /// again, with those before it, by the next call.
     #[inline(always)]

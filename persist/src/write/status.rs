@@ -52,7 +52,6 @@ pub struct JournalStatus {
     shed_after: Duration,
     flush_since_ns: AtomicU64,
     flush_end_ns: AtomicU64,
-    flush_ns_last: AtomicU64,
     flush_ns_sum: AtomicU64,
     flushes: Arc<Histogram>,
     batches: AtomicU64,
@@ -81,7 +80,6 @@ impl JournalStatus {
             shed_after,
             flush_since_ns: AtomicU64::new(0),
             flush_end_ns: AtomicU64::new(0),
-            flush_ns_last: AtomicU64::new(0),
             flush_ns_sum: AtomicU64::new(0),
             flushes: Arc::default(),
             batches: AtomicU64::new(0),
@@ -172,11 +170,6 @@ impl JournalStatus {
         (since != 0).then(|| Duration::from_nanos(self.now_ns().saturating_sub(since)))
     }
 
-    /// How long the last finished flush took.
-    pub fn flush_last(&self) -> Duration {
-        Duration::from_nanos(self.flush_ns_last.load(Ordering::Relaxed))
-    }
-
     /// In how much time since the start some flush was under way.
     pub fn flush_sum(&self) -> Duration {
         Duration::from_nanos(self.flush_ns_sum.load(Ordering::Relaxed))
@@ -235,7 +228,6 @@ impl JournalStatus {
         self.flush_since_ns.store(next.unwrap_or(0), Ordering::Relaxed);
         let now = self.now_ns();
         let took = now.saturating_sub(begun);
-        self.flush_ns_last.store(took, Ordering::Relaxed);
         // Time in which two were under way counts once.
         let since = begun.max(self.flush_end_ns.swap(now, Ordering::Relaxed));
         self.flush_ns_sum.fetch_add(now.saturating_sub(since), Ordering::Relaxed);

@@ -35,16 +35,6 @@ impl RemoteSigner {
         RemoteSigner { lead, ..self }
     }
 
-    /// Whose signatures a signer gives that is there.
-    pub fn address_at(path: &Path, patience: Duration) -> Result<Address, SignerFault> {
-        let connection = connect(path, patience).map_err(unreachable)?;
-        let reply = exchange(&mut { connection }, &Question::Address).map_err(unreachable)?;
-        match reply {
-            Reply::Address(address) => Ok(address),
-            reply => Err(unexpected(reply)),
-        }
-    }
-
     fn ask(&mut self, question: &Question) -> Result<Reply, SignerFault> {
         let mut connection = match self.connection.take() {
             Some(connection) if is_open(&connection) => connection,
