@@ -241,6 +241,9 @@ enum Action {
         /// Its settings, see `gateway/chain/src/signer/settings.rs`.
         #[arg(long)]
         settings: PathBuf,
+        /// The venue was restored from a copy, whose terms are before those of leaders that were heard: hear whoever leads now.
+        #[arg(long)]
+        restored: bool,
     },
     /// Starts a test deployment in which a market maker and takers trade; in a new data folder they have done so for hours.
     Demo,
@@ -470,13 +473,13 @@ pub fn main() -> ExitCode {
             )
         }
         Action::Manual => tell(manual::page(Arguments::command()).map_err(anyhow::Error::from)),
-        Action::Signer { settings } => {
+        Action::Signer { settings, restored } => {
             let _logs = match start_logs(&config) {
                 Ok(guard) => guard,
                 Err(error) => return fail(&error, 2),
             };
             keep_memory_private(&config);
-            let Err(error) = signer::run(&settings, config.signer_key.as_ref());
+            let Err(error) = signer::run(&settings, config.signer_key.as_ref(), restored);
             fail(&error, 1)
         }
         Action::Demo => {

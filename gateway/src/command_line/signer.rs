@@ -22,13 +22,20 @@ pub(super) enum SignerError {
     Socket(#[from] std::io::Error),
 }
 
-/// Signs until it is ended.
-pub(super) fn run(settings: &Path, key: Option<&Secret>) -> Result<Infallible, SignerError> {
+/// Signs until it is ended. `is_restored`: for a venue that was.
+pub(super) fn run(
+    settings: &Path,
+    key: Option<&Secret>,
+    is_restored: bool,
+) -> Result<Infallible, SignerError> {
     let settings = SignerSettings::load(settings)?;
     let key = settings.key(key)?;
     let socket = settings.socket.clone().ok_or(SignerError::NoSocket)?;
     let tokens = settings.tokens()?.ok_or(SettingsError::NoTokenSecret)?;
-    let signer = LocalSigner::open(&settings.log, &key, tokens, settings.policy(), Clock::SYSTEM)?;
+    let mut signer = LocalSigner::open(&settings.log, &key, tokens, settings.policy(), Clock::SYSTEM)?;
+    if is_restored {
+        signer.forget_leads();
+    }
     drop(key);
     let listener = process::bind(&socket)?;
     // Nobody may be listening to standard output; that is no reason to stop.

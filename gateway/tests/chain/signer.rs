@@ -444,10 +444,22 @@ fn who_led_before_is_heard_no_more_nor_after_a_restart() {
     let mut signer = folder.signer("log", policy(), clock());
     assert_eq!(signer.hear(lead(6)), Err(SignerFault::Refused(over)));
     signer.hear(lead(7)).unwrap();
-    // A venue that was restored elsewhere counts anew.
+    // Another cluster counts for itself.
     signer.hear(Lead { cluster: [5; 16], term: 1 }).unwrap();
     sign(&mut signer, &release(1, 2, 5)).unwrap();
     assert_eq!(signer.issued(0).unwrap().len(), 3);
+    // One that was restored here goes on with the terms of its copy, and is said to have been.
+    signer.hear(lead(7)).unwrap();
+    sign(&mut signer, &release(1, 3, 5)).unwrap();
+    drop(signer);
+    let mut signer = folder.signer("log", policy(), clock());
+    signer.forget_leads();
+    signer.hear(lead(2)).unwrap();
+    sign(&mut signer, &release(1, 4, 5)).unwrap();
+    drop(signer);
+    let mut signer = folder.signer("log", policy(), clock());
+    assert_eq!(signer.hear(lead(1)), Err(SignerFault::Refused("term 1 is over: 2 was heard".to_owned())));
+    signer.hear(lead(3)).unwrap();
 }
 
 #[test]

@@ -141,7 +141,10 @@ impl LocalSigner {
     pub fn hear(&mut self, lead: Lead) -> Result<(), SignerFault> {
         if let Some(newest) = self.lead.filter(|newest| lead.is_before(newest)) {
             let terms = (lead.term, newest.term);
-            tracing::error!(?terms, "the signer refuses a leader that has a successor");
+            tracing::error!(
+                ?terms,
+                "the signer refuses a leader that has a successor; `--restored` hears it, where the venue was restored"
+            );
             return Err(SignerFault::Refused(format!("term {} is over: {} was heard", terms.0, terms.1)));
         }
         if self.lead != Some(lead) {
@@ -150,6 +153,11 @@ impl LocalSigner {
         }
         self.lead = Some(lead);
         Ok(())
+    }
+
+    /// Hears any leader next: a venue that was restored counts terms from its copy's on.
+    pub fn forget_leads(&mut self) {
+        self.lead = None;
     }
 
     fn entry(&self, at_s: i64, release: Release) -> Entry {
