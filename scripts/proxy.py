@@ -299,7 +299,8 @@ def under(kind, count, address, listen, nginx, traders, rounds):
 
 
 def main(url, listen, nginx, sockets, rounds, answer):
-    listen = (listen.split(":")[0], int(listen.split(":")[1]))
+    host, port = listen.split(":")
+    listen = (host, int(port))
     nginx, sockets, rounds = int(nginx), int(sockets), int(rounds)
     of_many(listen, sockets)
     traders = Traders(url, json.loads(answer))

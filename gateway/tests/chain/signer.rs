@@ -4,7 +4,7 @@ use crate::histories::policy;
 use crate::world::{CHAIN_ID, TOKEN, VAULT};
 use ringside_auth::jwt::Tokens;
 use ringside_chain::signer::limits::{Limits, Policy};
-use ringside_chain::signer::process::{bind, serve};
+use ringside_chain::signer::process::{CONNECTIONS_MAX, bind, serve};
 use ringside_chain::signer::remote::RemoteSigner;
 use ringside_chain::signer::settings::{SignerSettings, key_of_file, key_of_text};
 use ringside_chain::signer::shape::{Asked, Question, ReleaseText, Reply};
@@ -13,6 +13,7 @@ use ringside_chain::{Consent, Lead, Release, ReleaseKey, SignedRelease, Signer, 
 use ringside_commands::clock::Clock;
 use ringside_core::ids::Address;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use zeroize::Zeroizing;
@@ -400,6 +401,17 @@ fn a_signature_of_something_else_is_not_taken() {
     );
 }
 
+/// For a signature, by the account 1 itself.
+fn wish(nonce: u64) -> Question {
+    let release = ReleaseText(release(1, nonce, 5));
+    Question::Sign(Asked { release, token: Some(login(&[1; 20], 0)) })
+}
+
+/// A question as it is sent.
+fn line(question: &Question) -> String {
+    serde_json::to_string(question).unwrap() + "\n"
+}
+
 /// What a client asked before it went away is done before its successor is heard.
 #[test]
 fn a_question_whose_client_is_gone_is_carried_out_before_the_next_is_heard() {
@@ -410,10 +422,8 @@ fn a_question_whose_client_is_gone_is_carried_out_before_the_next_is_heard() {
     let local = folder.signer("log", policy(), clock());
     let address = local.address();
     // Both wait before the signer looks at either.
-    let mut gone = std::os::unix::net::UnixStream::connect(&path).unwrap();
-    let asked = Asked { release: ReleaseText(release(1, 0, 5)), token: Some(login(&[1; 20], 0)) };
-    let question = serde_json::to_string(&Question::Sign(asked));
-    gone.write_all(format!("{}\n", question.unwrap()).as_bytes()).unwrap();
+    let mut gone = UnixStream::connect(&path).unwrap();
+    gone.write_all(line(&wish(0)).as_bytes()).unwrap();
     drop(gone);
     let next = std::thread::spawn(move || {
         RemoteSigner::new(&path, address, Duration::from_secs(10)).find(&release(1, 0, 0).key)
@@ -422,10 +432,8 @@ fn a_question_whose_client_is_gone_is_carried_out_before_the_next_is_heard() {
     assert_eq!(next.join().unwrap().unwrap().unwrap().release, release(1, 0, 5));
 }
 
-const CLUSTER: [u8; 16] = [4; 16];
-
 fn lead(term: u64) -> Lead {
-    Lead { cluster: CLUSTER, term }
+    Lead { cluster: [4; 16], term }
 }
 
 /// One that led is asked by nobody to sign what its successor may have decided otherwise.
@@ -462,6 +470,24 @@ fn who_led_before_is_heard_no_more_nor_after_a_restart() {
     signer.hear(lead(3)).unwrap();
 }
 
+/// Whoever may open the socket takes no more of the process than so many threads.
+#[test]
+fn one_connection_too_many_is_closed_and_the_others_are_served() {
+    use std::io::Read;
+    let folder = Folder::new("many");
+    let path = folder.path("socket");
+    let listener = bind(&path).unwrap();
+    let local = folder.signer("log", policy(), clock());
+    let address = local.address();
+    let mut first = RemoteSigner::new(&path, address, Duration::from_secs(10));
+    std::thread::spawn(move || serve(&listener, local));
+    assert_eq!(first.issued(0), Ok(Vec::new()));
+    let mut idle: Vec<_> = (0..CONNECTIONS_MAX).map(|_| UnixStream::connect(&path).unwrap()).collect();
+    assert_eq!(idle.pop().unwrap().read(&mut [0]).unwrap(), 0);
+    assert_eq!(first.issued(0), Ok(Vec::new()));
+    drop(idle);
+}
+
 #[test]
 fn a_leader_does_not_wait_for_one_that_stopped_with_its_connection_open() {
     use std::io::{Read, Write};
@@ -471,15 +497,13 @@ fn a_leader_does_not_wait_for_one_that_stopped_with_its_connection_open() {
     let local = folder.signer("log", policy(), clock());
     let address = local.address();
     std::thread::spawn(move || serve(&listener, local));
-    let patience = Duration::from_secs(10);
-    let led_by = |term| RemoteSigner::new(&path, address, patience).asked_by(Some(lead(term)));
+    let led_by = |term| RemoteSigner::new(&path, address, Duration::from_secs(10)).asked_by(Some(lead(term)));
     let mut former = led_by(3);
     sign(&mut former, &release(1, 0, 5)).unwrap();
     // Behind it, and heard of nowhere yet: somebody of its own term, who has asked.
-    let mut behind = std::os::unix::net::UnixStream::connect(&path).unwrap();
-    let asked = Asked { release: ReleaseText(release(1, 1, 5)), token: Some(login(&[1; 20], 0)) };
-    for question in [Question::Lead(lead(3)), Question::Sign(asked)] {
-        behind.write_all((serde_json::to_string(&question).unwrap() + "\n").as_bytes()).unwrap();
+    let mut behind = UnixStream::connect(&path).unwrap();
+    for question in [Question::Lead(lead(3)), wish(1)] {
+        behind.write_all(line(&question).as_bytes()).unwrap();
     }
     let mut next = led_by(4);
     assert_eq!(next.find(&release(1, 1, 0).key), Ok(None), "what its predecessor asked is not done");

@@ -1,7 +1,7 @@
 //! What clients see of a change of leaders: connections that go on, reads that are not of the past, credentials that count everywhere.
 
 use crate::cluster::{Cluster, HOSTS, order};
-use crate::process::{Folder, Running, log_in, ringside, stop, trade, try_request};
+use crate::process::{ADMIN_KEY, Folder, Running, get, log_in, ringside, stop, trade, try_request};
 use crate::resume::{frames, listen, numbers};
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -199,7 +199,14 @@ fn the_signer_hears_whoever_leads() {
         assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
     };
     signal("-STOP");
-    comes_to(&cluster, "the signer hears the next one", || heard().len() > 1);
+    comes_to(&cluster, "the signer answers the next one", || {
+        let leads = |address: &str| matches!(try_request(address, "GET", "/leaderz", &[], ""), Ok((200, _)));
+        let figures = |address: &str| get(address, "/metrics", &[&format!("X-API-Key: {ADMIN_KEY}")]);
+        (0..HOSTS).filter(|host| *host != first).map(|host| cluster.address(host)).any(|address| {
+            leads(&address) && figures(&address).lines().any(|line| line == "ringside_signer_up 1")
+        })
+    });
+    assert!(heard().len() > 1, "{:?}", heard());
     assert!(heard().is_sorted_by(|one, two| one < two), "{:?}", heard());
     signal("-CONT");
     drop(signer);

@@ -25,7 +25,7 @@ use zeroize::Zeroizing;
 /// Longest question, in bytes.
 const QUESTION_LEN_MAX: u64 = 16 << 10;
 /// Connections at a time; further ones are closed.
-const CONNECTIONS_MAX: usize = 64;
+pub const CONNECTIONS_MAX: usize = 64;
 
 /// Binds the socket, which must not be another live signer's. A file left by one that was killed is replaced.
 pub fn bind(path: &Path) -> io::Result<UnixListener> {
